@@ -173,7 +173,9 @@ def _dice(rank: Any) -> Any:
 def write(run: Run, folder: Path) -> Path:
     """Write the run below the folder, by the writer of all traces; its folder."""
     facts = {
-        number: SubscriptionMetadata(number, f"scenario {number % SCENARIOS}", number % 2 == 0, ascending=True)
+        number: SubscriptionMetadata(
+            number, f"scenario {number % SCENARIOS}", shared_callers=number % 2 == 0, ascending=True
+        )
         for number in run.numbers
     }
     writer = TraceWriter(folder, run.name)

@@ -22,7 +22,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -107,6 +107,7 @@ class Scenario(Generic[S]):
     setup: Callable[[], S]
     actors: Mapping[str, Sequence[Callable[[S], object]]]
     at_end: Callable[[S], object] = nothing
+    _: KW_ONLY
     at_each_step: Callable[[S], object] | None = None
     tear_down: Callable[[S], object] = nothing
     """Called with the state after each run, however it ended."""

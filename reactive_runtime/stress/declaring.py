@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -41,6 +41,7 @@ class Workload:
 
     operations: tuple[int, ...]
     """One is drawn for each subscription."""
+    _: KW_ONLY
     one: float
     """`request(1)`"""
     several: float = 0

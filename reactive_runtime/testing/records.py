@@ -8,7 +8,7 @@ from the *beginning* of `on_next`, so that a publisher is never accused of what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -60,6 +60,7 @@ class SubscriptionMetadata:
     subscription: int
     """Unique within the run."""
     scenario: str = ""
+    _: KW_ONLY
     shared_callers: bool = False
     """Many threads call `request` and `cancel` on purpose: 2.7 is not judged."""
     ascending: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from inspect import Parameter
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from docs._site.names import class_members, modules
 from reactive_runtime import Emitter, Flow, KillSwitch, ParallelFlow, Valve
 from reactive_runtime._core.arguments import PREFETCH
+from reactive_runtime.explore import Scenario
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
     BehaviorProcessor,
@@ -21,7 +22,8 @@ from reactive_runtime.hot import (
     SubmissionPublisher,
     UnicastProcessor,
 )
-from reactive_runtime.testing import StepVerifier
+from reactive_runtime.stress import Workload
+from reactive_runtime.testing import StepVerifier, SubscriptionMetadata
 
 HOT = [BehaviorProcessor, PublishProcessor, ReplayProcessor, SubmissionPublisher, UnicastProcessor]
 CLASSES = [Flow, ConnectableFlow, ParallelFlow, KillSwitch, Valve, Emitter, *HOT, StepVerifier]
@@ -151,6 +153,18 @@ def test_elsewhere_options_are_given_by_name_only_too() -> None:
         and not name.endswith(".shutdown")
     }
     assert found == ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("made", "data"),
+    [
+        (Scenario, ["setup", "actors", "at_end"]),
+        (Workload, ["operations"]),
+        (SubscriptionMetadata, ["subscription", "scenario"]),
+    ],
+)
+def test_the_options_of_a_dataclass_that_users_make_are_given_by_name_only(made: Any, data: list[str]) -> None:
+    assert [field.name for field in fields(made) if not field.kw_only] == data
 
 
 def test_elsewhere_data_is_given_by_name_as_well() -> None:
