@@ -13,13 +13,13 @@ class Opened:
 
     def __init__(self) -> None:
         pybreaker: Any = import_module("pybreaker")
-        told: list[str] = []
+        heard: list[str] = []
 
         class Listener(pybreaker.CircuitBreakerListener):  # type: ignore[misc]
             def state_change(self, cb: Any, old_state: Any, new_state: Any) -> None:
-                told.append(f"{old_state.name} → {new_state.name}")
+                heard.append(f"{old_state.name} → {new_state.name}")
 
-        self.told = told
+        self.heard = heard
         self.breaker: Any = pybreaker.CircuitBreaker(listeners=[Listener()])
 
     def actor_opens(self) -> None:
@@ -29,7 +29,7 @@ class Opened:
         self.breaker.state  # noqa: B018
 
     def at_end(self) -> None:
-        assert self.told == ["closed → open"], f"the listeners were told of {self.told}"
+        assert self.heard == ["closed → open"], f"the listeners heard of {self.heard}"
 
 
 FIND = Find(
@@ -41,7 +41,7 @@ FIND = Find(
     ),
     mended="take the lock in the property, or change the storage first.",
     program=Opened,
-    message="the listeners were told of ['closed → open', 'open → open']",
+    message="the listeners heard of ['closed → open', 'open → open']",
     counted=True,
     gil=True,
 )

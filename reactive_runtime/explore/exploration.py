@@ -173,7 +173,7 @@ def replay(
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The schedule can't be replayed, from the step that is named: the source has changed, the
             interpreter is another, or the scenario does not do the same each time.
-        BdbQuit: The debugger was told to quit.
+        BdbQuit: The debugger has quit.
     """
     item = Token.parse(token)
     whole = scenario_of(scenario)

@@ -115,7 +115,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             env.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
 
     @check("1.4")
-    def extra_spec104_a_subscriber_that_comes_after_an_error_must_not_be_told_of_completion(
+    def extra_spec104_a_subscriber_that_comes_after_an_error_must_not_be_notified_of_completion(
         self, env: TestEnvironment
     ) -> None:
         """To a subscriber that comes after an error of the upstream, `on_error` is signalled."""

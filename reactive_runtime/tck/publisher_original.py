@@ -214,7 +214,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         both = self._subscribe(env, publisher), self._subscribe(env, publisher)
         env.silence(lambda: sum(subscriber.count for subscriber in both))
         env.verify()
-        for subscriber in both:  # one that is refused may be told so on another thread, and late
+        for subscriber in both:  # one that is refused may hear of it on another thread, and late
             subscriber.ask(1)
         env.happens(both[1].was_signalled)
 

@@ -449,7 +449,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._thrice(env, self._publisher(env, 3, completes=True), to_its_end)
 
     @check("1.4")
-    def extra_spec104_each_of_three_subscribers_must_be_told_of_a_failure(self, env: TestEnvironment) -> None:
+    def extra_spec104_each_of_three_subscribers_must_be_notified_of_a_failure(self, env: TestEnvironment) -> None:
         """Three subscribers of a stream that fails after two elements each get one `on_error`, and nothing after it."""
 
         def to_its_end(subscriber: ManualSubscriber[T]) -> None:

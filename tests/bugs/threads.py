@@ -77,7 +77,7 @@ class Worker(threading.Thread):
 
 
 class StopIgnored:
-    """Takes it that a thread which was told to stop does nothing any more."""
+    """Takes it that a thread which has been asked to stop does nothing any more."""
 
     def __init__(self) -> None:
         self.worker = Worker()

@@ -226,7 +226,7 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("way", [pytest.param("stop", marks=pytest.mark.nightly), "kill"])
-def test_a_session_that_was_stopped_and_a_jvm_that_is_gone_are_told_at_once(way: str, tmp_path: Path) -> None:
+def test_a_session_that_was_stopped_and_a_jvm_that_is_gone_are_reported_at_once(way: str, tmp_path: Path) -> None:
     tests = Path(__file__).parent.parent
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path), way, str(tests)],

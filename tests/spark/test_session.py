@@ -134,7 +134,7 @@ for work in (
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("whose", ["theirs", pytest.param("ours", marks=pytest.mark.nightly)])
-def test_a_session_of_the_users_is_left_alone_and_workers_without_the_package_are_told(
+def test_a_session_of_the_users_is_left_alone_and_workers_without_the_package_are_reported(
     whose: str, tmp_path: Path
 ) -> None:
     """`python3` is one without packages, and PYSPARK_PYTHON is not set."""

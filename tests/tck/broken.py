@@ -1235,7 +1235,7 @@ class RecursesFromTheThird(Subscription):
             super().wake()
 
 
-@breaks("extra_spec104_each_of_three_subscribers_must_be_told_of_a_failure")
+@breaks("extra_spec104_each_of_three_subscribers_must_be_notified_of_a_failure")
 class SilentToTheThird(_Counts):
     """Fails, and does not say so to its third subscriber."""
 
@@ -1830,7 +1830,7 @@ class ForgetsOldDemand(sound.Processor):
         return wanted
 
 
-@breaks("extra_spec104_a_subscriber_that_comes_after_an_error_must_not_be_told_of_completion")
+@breaks("extra_spec104_a_subscriber_that_comes_after_an_error_must_not_be_notified_of_completion")
 class CompletesTheLate(sound.Processor):
     """Completes a subscriber that comes after an error."""
 

@@ -88,7 +88,7 @@ class BlackboxSubscriber:
         self.begin()
 
     def begin(self) -> None:
-        """A subscriber that waits to be told requests in `ask`."""
+        """Nothing: this one requests in `ask` only."""
 
     def ask(self) -> None:
         self.asked = True

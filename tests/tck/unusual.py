@@ -1916,7 +1916,7 @@ class OnItsLoop(Boxed):
 
 
 @listed(BLACKBOX)
-class WaitsToBeTold(Asks):
+class RequestsWhenAsked(Asks):
     """Requests when `ask` is called, and never by itself."""
 
     def begin(self) -> None: ...
