@@ -428,7 +428,7 @@ class StatePublisherChecks(PublisherFactory[T]):
     def _dropped(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> None:
         """Each can be collected: then nothing can be signalled to it any more, and no silence has to show that."""
         for number, reference in enumerate(self._left(env, publisher, act, **how), 1):
-            env.collected(reference, f"{shown(publisher)} still refers to subscriber {number}, that has left")
+            env.collected(reference, f"{shown(publisher)} still refers to subscriber {number}, which has left")
 
     def _left(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[weakref.ref[Any]]:
         return [weakref.ref(subscriber) for subscriber in self._serve(env, publisher, act, **how)]

@@ -41,7 +41,7 @@ class Held:
         return 1
 
     def spin(self, *_: Any) -> bool:
-        """For a loop without result, that is cancelled."""
+        """For a loop without result that is cancelled."""
         self.loops()
         return False
 
