@@ -553,7 +553,7 @@ class Scheduler(TaskStates):
         return now is not None
 
     def time(self, frame: FrameType) -> float:
-        """The clock, read from `frame`. Who reads it at one place again and again moves it, faster and faster.
+        """The clock, read from `frame`. A thread that reads it at one place again and again moves it faster and faster.
 
         The reading number `READINGS` + k there moves it by k³ microseconds, or to the next deadline: it passes a second
         after 45 further ones, an hour after 350, and is never more than a tenth late after the first second.

@@ -112,7 +112,7 @@ class TaskStates:
         self.ranked = True
 
     def rank(self) -> None:
-        """Before a choice: who is outranked rests, and all others that can go on are ready."""
+        """Before a choice: a thread that is outranked rests, and all others that can go on are ready."""
         able = 0
         for task in self.ready:
             able |= 1 << task.index

@@ -103,9 +103,9 @@ class Reentrant(CallingOut):
 LESSON = Lesson(
     title="A lock held while calling out",
     terms=("deadlock", "open call", "alien method", "circular wait"),
-    hazard="""Who calls a listener under a lock takes whatever locks the listener takes, after its own. The listener,
-    which calls back under its lock, takes them the other way round. Neither class is wrong by itself, and no order of
-    locks is written down that spans both.""",
+    hazard="""A thread that calls a listener under a lock takes whatever locks the listener takes, after its own. The
+    listener, which calls back under its lock, takes them the other way round. Neither class is wrong by itself, and no
+    order of locks is written down that spans both.""",
     broken=CallingOut,
     question="Each class has one lock and takes it in `with`. Which two locks are taken in which two orders?",
     fixed=CallingFree,

@@ -93,7 +93,8 @@ LESSON = Lesson(
     broken=TextbookSubscription,
     question="Both threads request 1. Which look comes too early, and which too late?",
     fixed=AddedAtOnce,
-    fix="`get_and_add` is one step: who finds the demand at zero drains, and who takes it back to zero stops.",
+    fix="`get_and_add` is one step: the thread that finds the demand at zero drains, and the one that takes it back to "
+    "zero stops.",
     and_if=(
         AndIf(
             question="the demand were added first, and looked at then?",
