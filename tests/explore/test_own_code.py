@@ -14,7 +14,7 @@ from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own,
 from reactive_runtime.explore import cancel, explore, explore_publisher, programs, request
 from reactive_runtime.spec import MAX_DEMAND
 
-BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "200"))
+BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "60"))
 """Schedules of PCT with three threads and more; nightly 5,000."""
 
 ALL = {**PROGRAMS, **PAIRS}
