@@ -1,0 +1,51 @@
+"""Every asynchronous operator of the package is put to the explorer somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from explore.own_code import PUBLISHERS
+from explore.racing import OPERATORS, Applied
+from reactive_runtime._core.combinator import Combinator
+from reactive_runtime._core.flow_source import CombinatorSource
+from reactive_runtime._operators._group_flow import Given
+
+ELSEWHERE = {
+    "Coroutines": "its tasks run on the package's event loop, whose thread is none of the run's: tests/operators",
+    "_OfAsync": "the same",
+    "_Using": "a run that is cut short leaves its source open, whose error then goes to the hook: tests/operators",
+}
+"""Combinators that the explorer does not run, and why."""
+
+
+def last_of(kind: type[Any]) -> Iterator[type[Any]]:
+    """The package's classes that no other one is made from: each is an operator."""
+    below = [item for item in kind.__subclasses__() if item.__module__.startswith("reactive_runtime.")]
+    for item in below:
+        yield from last_of(item)
+    if not below:
+        yield kind
+
+
+def combinators_of(flow: Any) -> Iterator[type[Combinator]]:
+    """Those that it is made of, with those of its sources."""
+    source = getattr(flow, "_source", None)
+    if isinstance(source, CombinatorSource):
+        combinator = source.make()
+        yield type(combinator)
+        if isinstance(combinator, Given):  # the groups', in front of what splits the source
+            yield type(combinator.make())
+        for item in source.sources:
+            yield from combinators_of(item)
+
+
+def test_every_combinator_is_put_to_the_explorer_or_has_a_reason() -> None:
+    explored = [Applied(operator).flow for operator in OPERATORS.values()] + [own.factory() for own in PUBLISHERS]
+    names = {kind.__name__ for flow in explored for kind in combinators_of(flow)}
+    missing = {kind.__name__ for kind in last_of(Combinator)} - names - set(ELSEWHERE)
+    assert not missing, (
+        f"{', '.join(sorted(missing))}: add the operator to OPERATORS of tests/explore/racing.py, or, if it has a pool,"
+        " to PUBLISHERS of tests/explore/own_code.py"
+    )
+    assert set(ELSEWHERE) & names == set(), "a reason that is needed no more"
