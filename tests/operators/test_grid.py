@@ -9,6 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from listing import lists_each
 from sinks import PATIENCE, Numbers, Sink
 
 from operators.catalogue import CASES, FAILED, SINKS, SOURCES, Case, Place, failing, numbers
@@ -211,4 +212,4 @@ def test_every_method_of_flow_is_in_the_grid() -> None:
     public = {name for name in dir(Flow) if not name.startswith("_")}
     shown = {case.name.partition(" ")[0] for case in CASES} | set(SOURCES) | set(SINKS)
     with_spark = {"from_dataframe", "from_stream", "to_spark"}  # tests/spark/test_connectors.py, test_sinks.py
-    assert public == shown | with_spark
+    lists_each("CASES of tests/operators/catalogue.py", shown | with_spark, public)
