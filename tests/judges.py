@@ -35,7 +35,8 @@ def by_reference(records: Sequence[Record], late_signals: int = 1, upto: Mapping
 
 def same(found: Rows, expected: Rows, records: Sequence[Record]) -> None:
     """AssertionError shows the rows that differ, and the records of the first of their subscriptions."""
-    for name, rows in expected.items():
+    for name in sorted(expected, key="violations".__ne__):  # they name the rules that differ: these come first
+        rows = expected[name]
         missing, more = rows - found[name], found[name] - rows
         if missing or more:
             run, _, number = next(iter(missing or more))[:3]

@@ -1,4 +1,4 @@
-"""A list in the tests that has to have every member of `Flow`: where it lacks one, the error says which, and where."""
+"""A list that has to have everything of a kind, each operator or each rule: the error says what it lacks, and where."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ def lists_each(place: str, listed: Iterable[str], wanted: Iterable[str]) -> None
     """Fail where `listed`, which is in `place`, lacks one of `wanted`, or has another name."""
     missing, others = set(wanted) - set(listed), set(listed) - set(wanted)
     assert not missing, f"{', '.join(sorted(missing))}: add to {place}"
-    assert not others, f"{', '.join(sorted(others))}: remove from {place}, since there is no such member"
+    assert not others, f"{', '.join(sorted(others))}: remove from {place}, or add to what it lists"
