@@ -18,7 +18,7 @@ def table_is(name: str, rows: Iterable[str], page: Path = PAGE) -> None:
         page.write_text("\n".join([*before, *head, *rows, *after]) + "\n")
     else:
         differs = "\n".join(unified_diff(old, rows, "the page", "the tests", lineterm="", n=0))
-        assert not differs, f"table {name!r} in {page.name}: WRITE_DOCS=1 writes what the tests found\n{differs}"
+        assert not differs, f"table {name!r} in {page.name}: {_by_itself()} writes what the tests found\n{differs}"
 
 
 def row_is(name: str, row: str, page: Path = PAGE) -> None:
@@ -29,7 +29,13 @@ def row_is(name: str, row: str, page: Path = PAGE) -> None:
         rows = [row if item.startswith(key) else item for item in rows]
         page.write_text("\n".join([*before, *head, *rows, *([] if row in rows else [row]), *after]) + "\n")
     else:
-        assert row in rows, f"the table {name!r} in {page.name} has no such row: WRITE_DOCS=1 writes it"
+        was = "".join(f"\n-{item}" for item in rows if item.startswith(key))
+        assert row in rows, f"table {name!r} in {page.name}: {_by_itself()} writes what the tests found{was}\n+{row}"
+
+
+def _by_itself() -> str:
+    """The command that runs the tests at hand, and writes."""
+    return f"WRITE_DOCS=1 pytest {os.environ['PYTEST_CURRENT_TEST'].partition('::')[0]}"
 
 
 def _parts(name: str, page: Path) -> tuple[list[str], list[str], list[str], list[str]]:
