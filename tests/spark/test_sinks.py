@@ -385,6 +385,7 @@ query.awaitTermination()
 """
 
 
+@pytest.mark.nightly  # `test_kills.py` has a kill by day, and `test_feeds.py` one of what feeds
 def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_path: Path) -> None:
     """The writer is killed again and again, the reader as well; at the end each number is there once."""
 
