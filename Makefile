@@ -221,7 +221,7 @@ scale: $(READY)
 	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
-BENCH_PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3,$(shell command -v $(name) 2>/dev/null)))
+BENCH_PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3,$(shell $(name) -c 'import sys; print(sys.executable)' 2>/dev/null)))
 bench-explore:
 	$(BENCH_PYTHON) -m venv .venv-bench
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --editable '.[greenlet]' frontrun==0.7.0
