@@ -289,17 +289,24 @@ def demand() -> None:
             thread.join()
 
     with ThreadPoolExecutor(1) as pool:
-        release = threading.Event()
 
         def held() -> None:  # the drain is owned: what is measured is the adding of demand
-            handle = Flow.from_callable(lambda: release.wait() or 1).subscribe_on(pool).subscribe(int, demand=1)
+            began, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+            def source() -> int:
+                began.set()
+                release.wait()
+                return 1
+
+            flow = Flow.from_callable(source).subscribe_on(pool)
+            handle = flow.subscribe(int, on_complete=ended.set, demand=1)
+            began.wait()
             spread(handle._subscription.request)
             release.set()
-            release.clear()
+            ended.wait()
 
         ways = {"a lock and a counter": lambda: spread(Counter().request), "request(1)": held}
         medians = measure(ways, rounds=3)
-        release.set()
     show(
         "1M calls from 8 threads",
         medians,

@@ -89,14 +89,11 @@ class Drain:
     # -- the way in, and the way out: with the lock held -------------------------------------------------------
 
     @with_lock
-    def claim(self, n: int = 0) -> bool:
-        """Add `n` to the demand, and own the drain; or, where a thread does, leave it a note.
+    def claim(self) -> bool:
+        """Own the drain; or, where a thread does, leave it a note.
 
         True: the caller owns it, and has to launch it.
         """
-        if n:
-            demand = self._demand + n
-            self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped
         if self._busy:
             self._missed = True
             return False
@@ -117,7 +114,14 @@ class Drain:
     def add(self, n: int) -> None:
         """Add `n` to the demand; drain where no other thread does."""
         with self.lock:
-            owner = self.claim(n)
+            demand = self._demand + n
+            self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped
+            # `claim`, written out: a call is where a GIL may change hands, and who asks meanwhile waits for the lock.
+            owner = not self._busy
+            if owner:
+                self._busy = True
+            else:
+                self._missed = True
         if owner:
             self._launch()
 
