@@ -384,9 +384,11 @@ class PoolBatches(Source):
 class Unicast(Source):
     """Serves one subscriber in its life, and refuses every other one."""
 
+    most = 1
+
     def __init__(self, elements: int, failure: BaseException | None = None) -> None:
         super().__init__(elements, failure)
-        self.free = threading.Semaphore(1)
+        self.free = threading.Semaphore(self.most)
 
     def accept(self, subscriber: Any) -> None:
         if self.free.acquire(blocking=False):
@@ -395,7 +397,14 @@ class Unicast(Source):
             self.refuse(subscriber)
 
     def refuse(self, subscriber: Any) -> None:
-        refuse(subscriber, "it serves one subscriber")
+        refuse(subscriber, f"it serves {self.most} at most")
+
+
+@listed(PUBLISHERS)
+class TwoAtMost(Unicast):
+    """Serves two subscribers in its life, and refuses every other one."""
+
+    most = 2
 
 
 @listed(PUBLISHERS)
