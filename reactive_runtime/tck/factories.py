@@ -202,6 +202,12 @@ class PublisherFactory(Verification, Generic[T]):
         env.happens(lambda: subscriber.ready)
         env.due(subscriber.subscriptions, "no on_subscribe came", "1.9")
 
+    def _lingers(self, env: TestEnvironment) -> Callable[..., object]:
+        """A step of a subscriber, inside a signal: it takes a moment, in which one on another thread is seen (1.3)."""
+        return lambda subscriber, *_: env.happens_quietly(
+            lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout
+        )
+
     def _depth(self) -> int:
         """The bound of 3.3; where it is none, a check of its own says so."""
         depth: Any = self.bounded_depth_of_on_next_and_request_recursion

@@ -40,8 +40,9 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("1.4")
     def extra_spec104_must_signal_on_error_when_a_stream_fails_midway(self, env: TestEnvironment) -> None:
-        """A stream that fails after three elements signals `on_error`, after three elements at most."""
-        subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
+        """A stream that fails after three elements signals `on_error`, after three at most, when they have returned."""
+        publisher = self._publisher_failing_after(env, 3)
+        subscriber = self._subscribe(env, publisher, may_fail=True, then=self._lingers(env))
         subscriber.request(10)
         subscriber.expect_error()
         env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3")

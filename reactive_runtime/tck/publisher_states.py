@@ -63,9 +63,7 @@ class StatePublisherChecks(PublisherFactory[T]):
     @check("1.3", plain=5)
     def extra_spec103_a_signal_must_wait_until_the_one_before_has_returned(self, env: TestEnvironment) -> None:
         """Each of five signals, on_subscribe too, takes a moment, in which no other one begins on another thread."""
-
-        def linger(subscriber: ManualSubscriber[T], *_: object) -> None:
-            env.happens_quietly(lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout)
+        linger = self._lingers(env)
 
         def ask(subscriber: ManualSubscriber[T]) -> None:
             subscriber.ask(2)

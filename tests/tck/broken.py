@@ -368,6 +368,17 @@ class GoesOnAfterInvalid(Subscription):
         self.subscriber.on_error(ValueError("demand is at least 1 (3.9)"))
 
 
+@breaks("extra_spec104_must_signal_on_error_when_a_stream_fails_midway", rule="1.3")
+class FailsBesideItsLast(Subscription):
+    """Signals on_error while the element before it is signalled on another thread (1.3)."""
+
+    def emit(self, element: Any) -> None:
+        if self.publisher.failure is not None and self.sent == self.elements:
+            threading.Thread(target=self.subscriber.on_next, args=(element,)).start()
+        else:
+            super().emit(element)
+
+
 @breaks("extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway")
 class OneLastElement(Subscription):
     """Signals one more element after on_error."""
