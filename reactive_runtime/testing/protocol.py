@@ -15,7 +15,17 @@ from reactive_runtime import _texts, rules
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["NOT_AWAITED", "Breach", "SubscriptionCheck", "described", "is_valid", "meeting", "not_awaited", "shown"]
+__all__ = [
+    "NOT_AWAITED",
+    "Breach",
+    "SubscriptionCheck",
+    "described",
+    "is_valid",
+    "meeting",
+    "not_awaited",
+    "shown",
+    "unawaited",
+]
 
 HISTORY: Final = 100
 """Signals that are kept to be shown, the last of all."""
@@ -54,11 +64,17 @@ def is_valid(n: object) -> TypeGuard[int]:
 
 
 def not_awaited(rule: str, text: str, answer: object) -> Breach | None:
-    """The breach where a call of the publisher's returned a coroutine, which is closed: nothing has happened."""
+    """The breach where a call of the publisher's returned a coroutine: nothing has happened."""
+    wrong = unawaited(text, answer)
+    return None if wrong is None else Breach(rule, wrong)
+
+
+def unawaited(text: str, answer: object) -> str | None:
+    """What is wrong where a call has returned a coroutine, which is closed, or None."""
     if not inspect.iscoroutine(answer):
         return None
     answer.close()
-    return Breach(rule, f"{text} returned a coroutine: {NOT_AWAITED}")
+    return f"{text} returned a coroutine: {NOT_AWAITED}"
 
 
 def meeting(subscriber: Any, both: primitives.Barrier) -> Callable[[Any], object]:

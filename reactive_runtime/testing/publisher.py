@@ -141,8 +141,11 @@ class TestPublisher(Generic[T]):
 
     @property
     def demand(self) -> int:
-        """What is asked for and not yet met, by the subscriber that asks for the least; 0 without one."""
-        return min((subscription.demand() for subscription in self._all()), default=0)
+        """What is asked for and not yet met, by the subscriber that asks for the least; 0 without one.
+
+        A subscriber that has cancelled, or has got the end, asks for nothing more, and does not count.
+        """
+        return min((item.demand() for item in self._all() if not item.is_silent()), default=0)
 
     @property
     def cancelled(self) -> int:
@@ -198,6 +201,10 @@ class _Driven(Generic[T]):
     def demand(self) -> int:
         with self._lock:
             return self._demand
+
+    def is_silent(self) -> bool:
+        with self._lock:
+            return self._silent()
 
     def is_cancelled(self) -> bool:
         with self._lock:

@@ -14,7 +14,15 @@ from reactive_runtime._core.arguments import at_least, check_callable, is_corout
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.testing.protocol import NOT_AWAITED, Breach, SubscriptionCheck, described, not_awaited, shown
+from reactive_runtime.testing.protocol import (
+    NOT_AWAITED,
+    Breach,
+    SubscriptionCheck,
+    described,
+    not_awaited,
+    shown,
+    unawaited,
+)
 
 __all__ = ["StepVerifier"]
 
@@ -278,7 +286,7 @@ class StepVerifier(Generic[T]):
             `fn` is called on the thread that verifies.
         """
         check_callable("then", "fn", fn)
-        return self._step("then()", act=lambda _: fn())
+        return self._step("then()", act=lambda _: _call(fn))
 
     def verify(self, *, timeout: float = PATIENCE) -> None:
         """Subscribe, and take the steps.
@@ -310,7 +318,10 @@ def _equal(signal: str, value: Any, came: str, what: Any) -> str | None:
 def _matching(predicate: Callable[[Any], object] | None, came: str, what: Any) -> str | None:
     if came != "on_next":
         return f"{described(came, what)} came"
-    return None if predicate is None or predicate(what) else f"{shown(what)} does not match"
+    if predicate is None:
+        return None
+    answer = predicate(what)
+    return unawaited("the predicate", answer) or (None if answer else f"{shown(what)} does not match")
 
 
 def _failure(kind: type[BaseException], match: str, came: str, what: Any) -> str | None:
@@ -321,6 +332,13 @@ def _failure(kind: type[BaseException], match: str, came: str, what: Any) -> str
     if not isinstance(what, kind):
         return f"{shown(what)} came"
     return None if match in str(what) else f"{match!r} is not in {shown(what)}"
+
+
+def _call(fn: Callable[[], object]) -> None:
+    __tracebackhide__ = True
+    wrong = unawaited("fn", fn())
+    if wrong is not None:
+        raise _StopError(wrong)
 
 
 class _StopError(Exception):
@@ -444,6 +462,8 @@ class _Run:
 
     def _nothing(self) -> str:
         waited = f"in {self._timeout:g} s; verify(timeout=) says how long a signal is waited for"
+        if self._clock is not None:
+            waited += "; the virtual clock moves only by then_wait and expect_no_event"
         return f"nothing came {waited}" if self._check.subscribed else f"no on_subscribe came {waited} (rule 1.9)"
 
     def _subscribed(self) -> Subscription:

@@ -246,6 +246,36 @@ def test_what_a_comparison_raises_is_reported_with_its_step_and_the_signals(
     assert isinstance(raised.value.__cause__, cause)
 
 
+async def refuses(_: object = None) -> bool:
+    return False
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("verifier", "text"),
+    [
+        (
+            StepVerifier(Flow.just(1)).expect_next_matches(lambda n: refuses(n)).expect_complete(),  # noqa: PLW0108
+            "step 1, expect_next_matches(): the predicate returned a coroutine: nothing awaits it",
+        ),
+        (
+            StepVerifier(Flow.just(1)).then(lambda: refuses()).expect_next(1).expect_complete(),  # noqa: PLW0108
+            "step 1, then(): fn returned a coroutine: nothing awaits it",
+        ),
+    ],
+    ids=["a predicate", "then"],
+)
+def test_a_function_that_returns_a_coroutine_has_checked_nothing(verifier: StepVerifier[int], text: str) -> None:
+    with pytest.raises(AssertionError, match=re.escape(text)):
+        verifier.verify(timeout=PATIENCE)
+
+
+def test_a_virtual_clock_that_no_step_moves_is_named() -> None:
+    verifier = StepVerifier(Flow.interval(1), clock=VirtualTimeExecutor()).expect_next(0)
+    with pytest.raises(AssertionError, match="the virtual clock moves only by then_wait and expect_no_event"):
+        verifier.verify(timeout=0.01)
+
+
 def test_what_a_step_raises_is_raised_with_a_note_of_its_step() -> None:
     def fn() -> None:
         raise OSError("mine")

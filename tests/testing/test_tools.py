@@ -77,6 +77,22 @@ def test_a_test_publisher_keeps_the_rules() -> None:
     assert (publisher.cancelled, publisher.subscribers) == (1, 1)
 
 
+def test_the_demand_of_a_test_publisher_is_that_of_the_subscribers_that_are_left() -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    leaves, stays = Sink(demand=1), Sink(demand=5)
+    publisher.subscribe(leaves)
+    publisher.subscribe(stays)
+    publisher.emit(1)
+    assert publisher.demand == 0
+    leaves.subscription.cancel()
+    assert publisher.demand == 4
+    publisher.emit(2, 3, 4, 5)
+    assert stays.elements == [1, 2, 3, 4, 5]
+    stays.subscription.request(2)
+    publisher.complete()
+    assert publisher.demand == 0
+
+
 @pytest.mark.parametrize("rule", ["1.1", "1.3", "1.7", "1.8", "1.9"])
 def test_a_test_publisher_breaks_the_rule_that_it_is_asked_to(rule: str, dropped: list[Dropped]) -> None:
     publisher: TestPublisher[int] = TestPublisher(breaks=rule)
