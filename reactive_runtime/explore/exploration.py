@@ -9,7 +9,6 @@ shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinki
 from __future__ import annotations
 
 import bdb
-import gc
 import os
 import random
 import traceback
@@ -283,7 +282,7 @@ def _search(
         strategy.end(session.scheduler)
         count += 1
         if count % _SWEEP == 0:
-            gc.collect()
+            session.scheduler.collect()
         if stop is not None and stop.kind == CUT:
             continue
         complete += 1

@@ -102,13 +102,16 @@ def _for_waiting() -> Any:
 def _outside(report: Callable[..., object]) -> Callable[..., None]:
     """Something that was there before the program, and has locks of its own: nothing in it is a point.
 
-    What is reported while a run is taken down says nothing about the program, and is left out.
+    What is reported while a run is taken down says nothing about the program, and is left out; so is what comes of it
+    afterwards, and out of garbage, of which it is not known whether its run was taken down.
     """
 
     def reported(*arguments: Any) -> None:
         scheduler = instrumented.active
         if scheduler is None or not scheduler.active:
-            report(*arguments)
+            remains = scheduler is not None and (scheduler.aborting or scheduler.collecting)
+            if not remains or instrumented.foreign():
+                report(*arguments)
         elif not scheduler.aborting:
             with scheduler.undisturbed():
                 report(*arguments)

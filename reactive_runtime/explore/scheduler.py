@@ -27,6 +27,7 @@ row, ranks below the others (`task_states`); and one that could go on and has no
 from __future__ import annotations
 
 import contextlib
+import gc
 import heapq
 from collections.abc import Callable
 from types import FrameType
@@ -94,6 +95,7 @@ class Scheduler(TaskStates):
         "carriers",
         "choose",
         "clock",
+        "collecting",
         "current",
         "due",
         "escaped",
@@ -148,6 +150,7 @@ class Scheduler(TaskStates):
         self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
         self.aborting: bool = False
+        self.collecting: bool = False  # the garbage that runs have left
         self.settling: bool = False  # the main thread waits for the others to come to rest
         self.tracer: Any = None  # makes points of lines or instructions
         self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
@@ -217,6 +220,14 @@ class Scheduler(TaskStates):
         self.current = self.main
         self.forget_states()
         self.always = self.stop = None
+
+    def collect(self) -> None:
+        """On the main thread, between two runs: finalise what they have left."""
+        self.collecting = True
+        try:
+            gc.collect()
+        finally:
+            self.collecting = False
 
     def _unwind(self) -> None:
         """On the main thread: let each thread that is left come to its end, one after the other."""

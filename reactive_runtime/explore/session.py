@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import sys
 import traceback
@@ -195,7 +194,7 @@ class Session:
         # What the runs have left is finalised here: later it might be in the middle of another exploration.
         self.watcher.forget()
         self.scheduler.forget()
-        gc.collect()
+        self.scheduler.collect()
         self._stack.close()
 
     def _lets_in(self, done: int, coming: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from reactive_runtime import Flow, KillSwitch, Valve
@@ -158,6 +159,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "do_finally": lambda a: a.do_finally(repr),
     "do_on_request": lambda a: a.do_on_request(int),
     "defer": lambda a: Flow.defer(lambda: a),
+    "using": lambda a: Flow.using(nullcontext, lambda _: a),
     "create": lambda a: Flow.create(lambda emitter: a.subscribe(emitter.emit, emitter.error, emitter.complete)),
     "PublishProcessor": lambda a: feeding(PublishProcessor(capacity=1), a),
     "ReplayProcessor": lambda a: feeding(ReplayProcessor(1, capacity=1), a),

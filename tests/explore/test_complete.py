@@ -14,7 +14,6 @@ from reactive_runtime._operators._group_flow import Given
 ELSEWHERE = {
     "Coroutines": "its tasks run on the package's event loop, whose thread is none of the run's: tests/operators",
     "_OfAsync": "the same",
-    "_Using": "a run that is cut short leaves its source open, whose error then goes to the hook: tests/operators",
 }
 """Combinators that the explorer does not run, and why."""
 

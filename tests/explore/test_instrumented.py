@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import logging
 import os
 import queue
 import threading
@@ -16,7 +17,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from reactive_runtime._core.dropping import error_dropped
 from reactive_runtime.explore import explore
+from reactive_runtime.hooks import captured
 
 
 def locks() -> None:
@@ -526,6 +529,33 @@ def test_a_run_that_is_taken_down_inside_of_a_finaliser_says_nothing(capfd: pyte
     for seed in range(40):
         assert not explore(Finalised, strategy="random", seed=seed, schedules=1, shrink=False).holds
     assert capfd.readouterr().err == ""
+
+
+class LeftOpen:
+    """A thread waits for ever; what the run leaves is a cycle, and reports something when it is finalised."""
+
+    def __init__(self) -> None:
+        self.generator = self.opened()
+        next(self.generator)
+
+    def opened(self) -> Iterator[int]:
+        try:
+            yield 1
+        finally:
+            error_dropped("the generator was left", OSError("broken"))
+            logging.getLogger("left").error("the generator was left")
+
+    def actor_waits(self) -> None:
+        threading.Event().wait()
+
+
+def test_what_a_run_that_is_taken_down_has_left_says_nothing_when_it_is_finalised(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with captured() as drops:
+        assert not explore(LeftOpen, schedules=1, shrink=False).holds
+    assert drops == []
+    assert caplog.records == []
 
 
 class Kept:
