@@ -43,6 +43,7 @@ __all__ = [
     "VIEW",
     "Kinds",
     "attributes_of",
+    "holder_of",
     "home_of",
 ]
 
@@ -289,6 +290,18 @@ def attributes_of(item: Any, kind: type) -> dict[str, Any]:
             found = place.__get__(item) if type(place) is GetSetDescriptorType else None
             return found if type(found) is dict else {}
     return {}
+
+
+def holder_of(item: Any, name: str) -> type | None:
+    """The class whose attribute is read where the object has none of its own; nothing of the program runs for it."""
+    kind = type(item)
+    classes = _mro(kind)
+    if issubclass(kind, type):
+        classes = (*_mro(item), *classes)
+    elif name in attributes_of(item, kind):
+        return None
+    holder = next((base for base in classes if name in type.__dict__["__dict__"].__get__(base)), None)
+    return None if holder is item else holder
 
 
 def home_of(function: FunctionType) -> Any:

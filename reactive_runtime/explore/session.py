@@ -386,6 +386,7 @@ class Session:
             releases=self.scheduler.releases,
             racing=named,
             names=sorted(self.watcher.by_name),
+            of_classes=sorted(self.watcher.of_classes),
             program=calls,
             schedule=schedule,
             prints=[step.print for step in steps if step.point],
@@ -465,7 +466,7 @@ class Session:
             )
         self.scheduler.releases = token.releases
         self.watcher.frozen = True
-        self.watcher.may_race(token.names)
+        self.watcher.may_race(token.names, token.of_classes)
         by_name = {_short(file): file for file in self._files}
         for name, sites in token.racing:
             numbers = code_patcher.sites_of(by_name[name])

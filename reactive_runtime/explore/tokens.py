@@ -47,6 +47,8 @@ class Token:
     """Which loads and stores were points, by file."""
     names: Sequence[str]
     """Attributes that were stored by `setattr` and its like, whose names no source tells."""
+    of_classes: Sequence[str]
+    """Attributes of classes that were stored."""
     program: Sequence[tuple[str, Sequence[int]]]
     """Actors, and the numbers of the calls they make."""
     schedule: Sequence[int]
@@ -74,7 +76,8 @@ class Token:
             data["schedule"] = [int(datum) for datum, n in data["schedule"] for _ in range(min(int(n), _LARGEST))]
             data["prints"] = list(base64.b64decode(data["prints"]))
             data["racing"] = [(str(file), [int(site) for site in sites]) for file, sites in data["racing"]]
-            data["names"] = [str(name) for name in data.get("names", ())]
+            for key in ("names", "of_classes"):
+                data[key] = [str(name) for name in data.get(key, ())]
             data["program"] = [(str(name), [int(call) for call in calls]) for name, calls in data["program"]]
             return Token(**data)
         except (binascii.Error, zlib.error, ValueError, TypeError, KeyError) as error:

@@ -32,7 +32,18 @@ from types import (
 from typing import Any, Final
 
 from reactive_runtime.explore.carriers import real_ident
-from reactive_runtime.explore.kinds import BUILTIN, FILES, OPAQUE, OUTSIDE, PLAIN, STEPPING, VIEW, Kinds, attributes_of
+from reactive_runtime.explore.kinds import (
+    BUILTIN,
+    FILES,
+    OPAQUE,
+    OUTSIDE,
+    PLAIN,
+    STEPPING,
+    VIEW,
+    Kinds,
+    attributes_of,
+    holder_of,
+)
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import CUT, Stop, Task
@@ -98,6 +109,9 @@ class Watcher:
         self._new: set[str] = set()
         self.by_name: set[str] = set()
         """Names of attributes that are stored by `setattr` and its like."""
+        self.of_classes: set[str] = set()
+        """Names of attributes of classes that are stored while threads run: they are loaded through others, too."""
+        self._new_of_classes: set[str] = set()
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
         self._safe: dict[int, Any] = {}  # where this is called, which needs no look
         self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
@@ -159,27 +173,34 @@ class Watcher:
         self.mark(sorted(self._pending))
         self._pending.clear()
         self._written |= self._new
+        self.of_classes |= self._new_of_classes
         self.found += len(self._new)
         self._new.clear()
+        self._new_of_classes.clear()
 
-    def points(self) -> tuple[bytes, frozenset[str], int]:
+    def points(self) -> tuple[bytes, frozenset[str], frozenset[str], int]:
         """What is a point, for `go_back`."""
-        return bytes(self.racing), frozenset(self._written), self.found
+        return bytes(self.racing), frozenset(self._written), frozenset(self.of_classes), self.found
 
-    def go_back(self, points: tuple[bytes, frozenset[str], int]) -> None:
+    def go_back(self, points: tuple[bytes, frozenset[str], frozenset[str], int]) -> None:
         """What has become a point since is none. What is to be learned is forgotten."""
-        racing, written, self.found = points
+        racing, written, of_classes, self.found = points
         self.racing[: len(racing)] = racing
         self._written.intersection_update(written)
+        self.of_classes.intersection_update(of_classes)
         self._pending.clear()
         self._new.clear()
+        self._new_of_classes.clear()
 
-    def write(self, name: str) -> None:
+    def write(self, name: str, *, of_class: bool = False) -> None:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
         self._new.add(name)
+        if of_class:
+            self._new_of_classes.add(name)
 
-    def may_race(self, names: Iterable[str]) -> None:
+    def may_race(self, names: Iterable[str], of_classes: Iterable[str]) -> None:
         """Attributes of these names are stored while threads run."""
+        self.of_classes |= set(of_classes)
         self.by_name |= set(names)
         self._written |= self.by_name
 
@@ -204,6 +225,7 @@ class Watcher:
         reached, touched = self._reached, self._touched
 
         by_site, written, methods = self._by_site, self._written, self._methods
+        of_classes = self.of_classes
         safe, wrapped = self._safe, self._wrapped
         kinds = self._kinds
         plain = kinds.plain
@@ -214,6 +236,10 @@ class Watcher:
                 return getattr(entry, name)
             location = by_site.get(site)
             if location is None or location.it is not entry:
+                if name in of_classes and (holder := holder_of(entry, name)) is not None:
+                    access(holder, name, None, site, False)
+                    access(entry, name, None, site, False)  # it may get one of its own
+                    return getattr(entry, name)
                 location = by_site[site] = find(entry, name)
                 location.sites.add(site)
             me = scheduler.current
@@ -385,8 +411,9 @@ class Watcher:
             entry, name = given[:2]
             if writes and type(name) is str:
                 watcher.by_name.add(name)
-                if name not in written:
-                    watcher.write(name)
+                writing(entry, name)
+            if not writes and name in of_classes and (holder := holder_of(entry, name)) is not None:
+                access(holder, name, None, site, False)
             if name in written:
                 access(entry, name, given[2] if len(given) > 2 else None, site, writes)
 
@@ -463,17 +490,22 @@ class Watcher:
                 touch(value, site, False)
             return value
 
+        def writing(entry: Any, name: str) -> None:
+            """An attribute is about to be stored: that of a class is read through others, too."""
+            if issubclass(type(entry), type) and name not in of_classes:
+                watcher.write(name, of_class=True)
+            elif name not in written:
+                watcher.write(name)
+
         def store(value: Any, entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
-                if name not in written:
-                    watcher.write(name)
+                writing(entry, name)
                 access(entry, name, value, site, True)
             setattr(entry, name, value)
 
         def delete(entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
-                if name not in written:
-                    watcher.write(name)
+                writing(entry, name)
                 access(entry, name, None, site, True)
             delattr(entry, name)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from searching import NIGHT
 
-from reactive_runtime.explore import explore
+from reactive_runtime.explore import explore, replay
 
 HEAD = """
 import array, bisect, collections, functools, heapq, itertools, operator, threading
@@ -328,6 +328,39 @@ class MemoryOfBytes(Base):
     def actor_b(self): self.b[0] += 1
     def at_end(self): assert self.b[0] == 2
 
+class OfTheClass(Base):
+    n = 0
+    def __init__(self): type(self).n = 0
+    def actor_a(self): type(self).n = self.n + 1
+    def actor_b(self): type(self).n = self.n + 1
+    def at_end(self): assert self.n == 2
+
+class AskedOfTheObject(Base):
+    closed = False
+    def __init__(self): self.times, type(self).closed = 0, False
+    def close(self):
+        if not self.closed:
+            type(self).closed = True
+            self.times += 1
+    def actor_a(self): self.close()
+    def actor_b(self): self.close()
+    def at_end(self): assert self.times == 1
+
+class OfTheBase(Base):
+    def __init__(self):
+        self.base = type("B", (), {"n": 0})
+        self.derived = type("D", (self.base,), {})
+    def actor_a(self): self.base.n = self.derived.n + 1
+    def actor_b(self): self.base.n = self.derived.n + 1
+    def at_end(self): assert self.base.n == 2
+
+class ByNameOfTheClass(Base):
+    n = 0
+    def __init__(self): type(self).n = 0
+    def actor_a(self): setattr(type(self), "n", getattr(self, "n") + 1)
+    def actor_b(self): setattr(type(self), "n", getattr(self, "n") + 1)
+    def at_end(self): assert self.n == 2
+
 class Database(Base):
     def __init__(self):
         self.db = sqlite3.connect(":memory:", check_same_thread=False)
@@ -363,8 +396,14 @@ def others(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_is_shared_in_another_way_is_found(name: str, others: Any) -> None:
-    assert not explore(getattr(others, name)).holds
+@pytest.mark.parametrize("strategy", ["portfolio", "bounded", "dpor"])
+def test_what_is_shared_in_another_way_is_found(name: str, strategy: str, others: Any) -> None:
+    program = getattr(others, name)
+    failure = explore(program, strategy=strategy).failure
+    assert failure is not None
+    again = replay(program, failure.token).failure
+    assert again is not None
+    assert again.kind == failure.kind
 
 
 @pytest.mark.parametrize("name", NAMED)
