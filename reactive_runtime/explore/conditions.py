@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from reactive_runtime.explore import instrumented
@@ -288,3 +290,24 @@ class Event(Location):
             self.waiting.remove(me)
         instrumented.met(scheduler, me, self, writes=False)
         return self._flag or not me.timed_out
+
+
+class SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined,misc]
+    """Stands in for `queue.SimpleQueue`: the one in Python, of which a look at the length is a point as well."""
+
+    def qsize(self) -> int:
+        """As `queue.SimpleQueue.qsize`: a point of choice."""
+        return self._size(sys._getframe(1))
+
+    def empty(self) -> bool:
+        """As `queue.SimpleQueue.empty`: a point of choice."""
+        return self._size(sys._getframe(1)) == 0
+
+    def _size(self, frame: FrameType) -> int:
+        me = instrumented.caller()
+        scheduler = instrumented.active
+        if me is not None and scheduler is not None:
+            instrumented.point(scheduler, me, self._count, "qsize", writes=False)
+            instrumented.met(scheduler, me, self._count, writes=False)
+            scheduler.only_looked(me, frame)
+        return len(self._queue)

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import array
 import collections
+import contextlib
 import functools
 import gc
 import io
 import operator
 import os
 import sys
+import weakref
 from collections.abc import ItemsView, Iterable, KeysView, ValuesView
 from types import (
     BuiltinMethodType,
@@ -122,6 +124,8 @@ _STATIC: Final[dict[type, int]] = {
     **dict.fromkeys((list, dict, set, bytearray, collections.deque, collections.OrderedDict), CONTAINER),
     **dict.fromkeys((io.StringIO, io.BytesIO), CONTAINER),
     **dict.fromkeys((collections.Counter, collections.defaultdict), CONTAINER),  # parts of Counter are in Python
+    **dict.fromkeys((weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet), CONTAINER),
+    **dict.fromkeys((contextlib.ExitStack, contextlib.AsyncExitStack), CONTAINER),
     GeneratorType: STEPPING,
 }
 

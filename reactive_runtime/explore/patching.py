@@ -61,7 +61,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield threading.Thread, "join", threads.join
     yield threading.Thread, "is_alive", threads.is_alive
     for module in (queue, primitives):
-        yield module, "SimpleQueue", queue._PySimpleQueue  # type: ignore[attr-defined]
+        yield module, "SimpleQueue", conditions.SimpleQueue
     yield queue, "time", threads.standing
     for module in (concurrent.futures, concurrent.futures.thread, primitives):
         yield module, "ThreadPoolExecutor", threads.Pool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from time import sleep
@@ -230,9 +231,38 @@ class Both:
         wait(self.futures)
 
 
-@pytest.mark.parametrize("program", [Alive, FirstLook, TwoTimeouts, SleepsInside], ids=lambda item: item.__name__)
+class IsEmpty:
+    """Two look whether there is something left, and take it."""
+
+    def __init__(self) -> None:
+        self.left: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.left.put(1)
+        self.missed = 0
+
+    def take(self) -> None:
+        if not self.left.empty():
+            try:
+                self.left.get_nowait()
+            except queue.Empty:
+                self.missed += 1
+
+    actor_a = actor_b = take
+
+    def outcome(self) -> int:
+        return self.missed
+
+
+@pytest.mark.parametrize(
+    "program", [Alive, FirstLook, TwoTimeouts, SleepsInside, IsEmpty], ids=lambda item: item.__name__
+)
 def test_what_is_no_operation_of_a_lock_is_ordered_too(program: Any) -> None:
     assert exact(program, 5_000)
+
+
+@pytest.mark.parametrize("strategy", ["dpor", "bounded", "pct2"])
+def test_a_look_at_the_length_of_a_simple_queue_is_ordered_too(strategy: str) -> None:
+    result = explore(IsEmpty, strategy=strategy, schedules=200)
+    assert {row.value for row in result.outcomes} == {0, 1}
 
 
 def test_a_set_of_futures_has_the_same_order_in_every_run() -> None:

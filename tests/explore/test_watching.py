@@ -15,7 +15,7 @@ from searching import NIGHT
 from reactive_runtime.explore import explore, replay
 
 HEAD = """
-import array, bisect, collections, functools, heapq, itertools, operator, threading
+import array, bisect, collections, contextlib, functools, heapq, itertools, operator, threading, weakref
 from heapq import heappush
 
 class MyList(list): pass
@@ -360,6 +360,39 @@ class ByNameOfTheClass(Base):
     def actor_a(self): setattr(type(self), "n", getattr(self, "n") + 1)
     def actor_b(self): setattr(type(self), "n", getattr(self, "n") + 1)
     def at_end(self): assert self.n == 2
+
+class Weak(Base):
+    def __init__(self): self.kept, self.weak = [], weakref.WeakValueDictionary()
+    def get(self):
+        if self.weak.get("k") is None:
+            self.kept.append(type("T", (), {})())
+            self.weak["k"] = self.kept[-1]
+    def actor_a(self): self.get()
+    def actor_b(self): self.get()
+    def at_end(self): assert len(self.kept) == 1
+
+class WeakKeys(Base):
+    def __init__(self): self.weak = weakref.WeakKeyDictionary({Base: 0})
+    def actor_a(self): self.weak[Base] += 1
+    def actor_b(self): self.weak[Base] += 1
+    def at_end(self): assert self.weak[Base] == 2
+
+class WeakMembers(Base):
+    def __init__(self): self.weak, self.times = weakref.WeakSet(), 0
+    def add(self):
+        if Base not in self.weak:
+            self.weak.add(Base)
+            self.times += 1
+    def actor_a(self): self.add()
+    def actor_b(self): self.add()
+    def at_end(self): assert self.times == 1
+
+class Stack(Base):
+    def __init__(self): self.stack, self.closed = contextlib.ExitStack(), []
+    def close(self): self.closed.append(1)
+    def actor_a(self): self.stack.callback(self.close)
+    def actor_b(self): self.stack.close()
+    def at_end(self): assert self.closed
 
 class Database(Base):
     def __init__(self):
