@@ -135,6 +135,11 @@ class Semaphore(Location):
         self.wanted: list[Task] = []  # those that wait for it, or are about to take one
 
     @property
+    def value(self) -> int:
+        """How many could be had."""
+        return self._value
+
+    @property
     def free(self) -> bool:
         """Whether a thread could have one."""
         return self._value > 0
@@ -310,4 +315,4 @@ class SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined,misc]
             instrumented.point(scheduler, me, self._count, "qsize", writes=False)
             instrumented.met(scheduler, me, self._count, writes=False)
             scheduler.only_looked(me, frame)
-        return len(self._queue)
+        return self._count.value  # an element is there for a `get` once the semaphore has been released

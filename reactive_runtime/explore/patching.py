@@ -181,10 +181,12 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                 stand_in = renamed.get(id(value)) if callable(value) else None
                 if stand_in is not None and module is not primitives:
                     undo.set(module, name, stand_in)
-                elif isinstance(value, _REAL_LOCK) and not value.locked():
-                    undo.set(module, name, _lasting(scheduler, instrumented.Lock()))
-                elif isinstance(value, _REAL_RLOCK):
-                    undo.set(module, name, _lasting(scheduler, instrumented.RLock()))
+            for owner in _owners_of_locks(module):
+                for name, value in list(vars(owner).items()):
+                    if isinstance(value, _REAL_LOCK) and not value.locked():
+                        undo.set(owner, name, _lasting(scheduler, instrumented.Lock()))
+                    elif isinstance(value, _REAL_RLOCK):
+                        undo.set(owner, name, _lasting(scheduler, instrumented.RLock()))
         for owner, name, entry in changes:
             undo.set(owner, name, entry)
         fuse.forget()
@@ -204,6 +206,14 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
 
 def _is_api(owner: Any) -> bool:
     return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
+
+
+def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
+    """The module, and the classes at its top: what is made once, and outlives a run."""
+    yield module
+    for value in list(vars(module).values()):
+        if type(value) is type and value.__module__ == module.__name__:
+            yield value
 
 
 def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:

@@ -265,6 +265,29 @@ def test_a_look_at_the_length_of_a_simple_queue_is_ordered_too(strategy: str) ->
     assert {row.value for row in result.outcomes} == {0, 1}
 
 
+class Spins:
+    """One goes round until there is an element, and takes it."""
+
+    def __init__(self) -> None:
+        self.left: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def actor_a(self) -> None:
+        while self.left.empty():
+            pass
+        self.left.get_nowait()
+
+    def actor_b(self) -> None:
+        self.left.put(1)
+
+    def at_end(self) -> None:
+        assert self.left.qsize() == 0
+
+
+@pytest.mark.parametrize("strategy", ["dpor", "bounded", "portfolio"])
+def test_an_element_of_a_simple_queue_that_is_seen_can_be_taken(strategy: str) -> None:
+    assert explore(Spins, strategy=strategy, schedules=200).holds
+
+
 def test_a_set_of_futures_has_the_same_order_in_every_run() -> None:
     first = searched(Both, DPOR(), 5_000)
     kept = [object() for _ in range(1_001)]  # what is made next lies elsewhere

@@ -531,6 +531,31 @@ def test_a_run_that_is_taken_down_inside_of_a_finaliser_says_nothing(capfd: pyte
     assert capfd.readouterr().err == ""
 
 
+class Counts:
+    """A lock that all objects of the class share."""
+
+    lock = threading.Lock()
+    again = threading.RLock()
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def actor_a(self) -> None:
+        with self.lock, self.again:
+            self.count += 1
+
+    actor_b = actor_a
+
+    def at_end(self) -> None:
+        assert self.count == 2
+
+
+def test_a_lock_of_a_class_is_replaced_for_the_time() -> None:
+    before = Counts.lock, Counts.again
+    assert explore(Counts, strategy="dpor", hang=1).holds
+    assert (Counts.lock, Counts.again) == before
+
+
 class LeftOpen:
     """A thread waits for ever; what the run leaves is a cycle, and reports something when it is finalised."""
 
