@@ -309,10 +309,11 @@ class SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined,misc]
         return self._size(sys._getframe(1)) == 0
 
     def _size(self, frame: FrameType) -> int:
+        count: Semaphore = self._count
         me = instrumented.caller()
         scheduler = instrumented.active
         if me is not None and scheduler is not None:
-            instrumented.point(scheduler, me, self._count, "qsize", writes=False)
-            instrumented.met(scheduler, me, self._count, writes=False)
+            instrumented.point(scheduler, me, count, "qsize", writes=False)
+            instrumented.met(scheduler, me, count, writes=False)
             scheduler.only_looked(me, frame)
-        return self._count.value  # an element is there for a `get` once the semaphore has been released
+        return count.value  # an element is there for a `get` once the semaphore has been released
