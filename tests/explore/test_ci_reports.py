@@ -20,10 +20,11 @@ from reactive_runtime.explore.ci_reports import Reports
 PROGRAMS: Final = """
 import itertools
 import os
-import random
 import threading
 
 from reactive_runtime.explore import sometimes
+
+runs = itertools.count()
 
 
 class Counter:
@@ -67,9 +68,8 @@ class Emptied(Kept):
 
 class Dice(Kept):
     def actor_b(self):
-        for _ in range(64):
-            if random.random() < 0.5:
-                threading.Lock().acquire()
+        for _ in range(next(runs)):
+            threading.Lock().acquire()
 
 
 class Unable(Kept):

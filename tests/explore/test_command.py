@@ -305,14 +305,16 @@ def test_fixtures_of_function_scope_are_set_up_for_each_schedule(pytester: pytes
 
 
 DICE = """
-import random
+import itertools
+import threading
 import pytest
+
+runs = itertools.count()
 
 @pytest.mark.explore
 def test_dice():
-    for _ in range(64):
-        if random.random() < 0.5:
-            __import__("threading").Lock().acquire()
+    for _ in range(next(runs)):
+        threading.Lock().acquire()
 """
 
 
