@@ -116,7 +116,7 @@ class Drain:
         with self.lock:
             demand = self._demand + n
             self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped
-            # `claim`, written out: a call is where a GIL may change hands, and who asks meanwhile waits for the lock.
+            # `claim`, written out: a GIL may change hands at a call, and threads that ask meanwhile wait for the lock.
             owner = not self._busy
             if owner:
                 self._busy = True

@@ -150,7 +150,7 @@ class Scheduler(TaskStates):
         self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
         self.aborting: bool = False
-        self.collecting: bool = False  # the garbage that runs have left
+        self.collecting: bool = False  # the main thread's, between two runs: it collects what they have left
         self.settling: bool = False  # the main thread waits for the others to come to rest
         self.tracer: Any = None  # makes points of lines or instructions
         self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
