@@ -9,6 +9,9 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
+# Tests start hundreds of processes; without compiled files each would compile the package anew, 80 ms of it.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly pyspark-nightly connectors test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards textbook found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java

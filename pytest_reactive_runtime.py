@@ -29,7 +29,7 @@ __all__ = [
     "pytest_runtest_setup",
 ]
 
-KIT = "reactive_runtime.tck.verification"
+KIT = "reactive_runtime.tck._verification"
 """Not imported here: where no test module has imported it, there is no verification."""
 
 
@@ -87,7 +87,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             " verification; reactive_runtime.explore.explore_publisher explores a publisher",
             pytrace=False,
         )
-    from reactive_runtime.explore.pytest_plugin import explore_test
+    from reactive_runtime.explore._pytest_plugin import explore_test
 
     explore_test(pyfuncitem, marker)
     return True

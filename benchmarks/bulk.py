@@ -14,8 +14,9 @@ from made_traces import LENGTH
 from rich.table import Table
 from side_by_side import console
 
-from reactive_runtime.judging import bulk
-from reactive_runtime.testing import Record, check, checker
+from reactive_runtime.judging import _bulk as bulk
+from reactive_runtime.testing import Record, check
+from reactive_runtime.testing import _checker as checker
 
 ROUNDS = 3
 ALONE, FIRST = "the reference alone", "by columns first"

@@ -35,7 +35,7 @@ def programs(*, fixed: bool = False) -> dict[str, Any]:
     from bugs import ALL, LESSONS
 
     from examples.hazards import lesson
-    from reactive_runtime.explore.scenario import scenario_of
+    from reactive_runtime.explore._scenario import scenario_of
 
     pairs = [(item.broken, item.fixed) for item in map(lesson, LESSONS)] + [tuple(pair) for pair in ALL]
     return {scenario_of(pair[0]).name: scenario_of(pair[1 if fixed else 0]) for pair in pairs}

@@ -20,7 +20,7 @@ from side_by_side import reached
 
 from reactive_runtime import hooks
 from reactive_runtime.stress import Load, Result, Scenario, find, run
-from reactive_runtime.stress.shares import LEAST_ROUNDS, LEAST_SIGNALS, PER, short
+from reactive_runtime.stress._shares import LEAST_ROUNDS, LEAST_SIGNALS, PER, short
 from reactive_runtime.testing.trace import TraceWriter
 
 MOST = 3.0

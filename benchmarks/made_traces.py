@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from reactive_runtime.testing import Chunk
-from reactive_runtime.testing.recorder import ON_NEXT, ON_SUBSCRIBE, PACKED, REQUEST, SETTLED, SUBSCRIBE
-from reactive_runtime.testing.records import SubscriptionMetadata
+from reactive_runtime.testing._recorder import ON_NEXT, ON_SUBSCRIBE, PACKED, REQUEST, SETTLED, SUBSCRIBE
+from reactive_runtime.testing._records import SubscriptionMetadata
 from reactive_runtime.testing.trace import FILE_ROWS, TraceWriter
 
 LENGTH = 1_000

@@ -27,7 +27,7 @@ from pathlib import Path
 from rich.table import Table
 from side_by_side import console, measure, reached
 
-from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
+from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 from reactive_runtime.testing import Chunk, Recorder
 from reactive_runtime.testing.trace import TraceWriter
 

@@ -1,5 +1,5 @@
 """`python -m reactive_runtime`."""
 
-from reactive_runtime.cli import main
+from reactive_runtime._cli import main
 
 main()

@@ -17,9 +17,9 @@ from reactive_runtime._operators.aggregating import Summable
 from reactive_runtime._operators.backpressure import KillSwitch, Valve
 from reactive_runtime._operators.side_effects import Listener, Metrics, Way
 from reactive_runtime._operators.transforming import Notification
+from reactive_runtime._spec import Publisher
 from reactive_runtime.flow import Flow
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spec import Publisher
 
 __all__ = ["PipelineOperators"]
 A = TypeVar("A")

@@ -22,10 +22,10 @@ from typing import Any
 from reactive_runtime._core.combinator import InnerSubscription, ReadySet
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.fuse import fusing
-from reactive_runtime._core.naming import at_home
 from reactive_runtime._core.ownership import checked
 from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.ready_queue import ReadyQueue
+from reactive_runtime._homes import at_home
 
 __all__ = ["fusing", "ownership_checked"]
 

@@ -23,8 +23,9 @@ from reactive_runtime._core.arguments import check_clock, seconds_of
 from reactive_runtime._core.combinator import Clock
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
-from reactive_runtime._core.naming import at_home, executor_name
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.primitives import Future
+from reactive_runtime._homes import at_home
 from reactive_runtime.errors import RejectedError
 
 __all__ = [

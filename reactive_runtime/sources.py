@@ -23,8 +23,8 @@ from reactive_runtime._core.flow_source import (
 from reactive_runtime._core.naming import instead, is_publisher, no_publisher
 from reactive_runtime._core.passing import SignalledError
 from reactive_runtime._core.step import Each, Step, describe
+from reactive_runtime._spec import Publisher, Subscriber, Subscription
 from reactive_runtime._texts import shown
-from reactive_runtime.spec import Publisher, Subscriber, Subscription
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

@@ -18,8 +18,8 @@ from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.naming import a_kind, kind_of
 from reactive_runtime._core.prefetch_queue import Upstream
+from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.executors import SerialExecutor
-from reactive_runtime.spec import MAX_DEMAND, Subscription
 
 __all__ = ["AsyncSubscriber", "BaseSubscriber", "BufferedSubscriber"]
 

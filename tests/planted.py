@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from small_publisher import Publisher, Signal, Subscription
 
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 
 __all__ = ["PLANTED", "Planted", "Sound"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 
 __all__ = ["Publisher", "Signal", "Subscription"]
 

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, Final
 
 from examples.hazards.lesson import LIMIT
-from reactive_runtime.explore.playing import Node, Play, next_text, step_text
+from reactive_runtime.explore._playing import Node, Play, next_text, step_text
 
 __all__ = ["MOST", "figure", "section"]
 

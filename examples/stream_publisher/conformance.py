@@ -17,8 +17,8 @@ from examples.stream_publisher import (
     step_8_capped,
     step_9_one_drain,
 )
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import Result, explore_publisher, request
-from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck import Outcome, PublisherVerification
 
 STEPS: dict[str, Any] = {

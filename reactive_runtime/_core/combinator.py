@@ -52,8 +52,8 @@ from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
 from reactive_runtime._core.task_source import TaskSource
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase

@@ -31,8 +31,8 @@ from reactive_runtime._core.exits import contained, goes_up, going_on, handed_ov
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.ownership import owner_only, with_lock
 from reactive_runtime._core.spinning import Spinning
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.spec import MAX_DEMAND
 
 __all__ = ["BATCH", "CLOSED", "Drain", "Task"]
 

@@ -40,8 +40,8 @@ from reactive_runtime._core import dropping, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED, Drain, Task
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.ownership import owner_only, with_lock
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime._core.failure import Failure

@@ -20,13 +20,13 @@ from reactive_runtime._core.flow_source import (
 )
 from reactive_runtime._core.step import Step, own_method
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime.spec import Subscriber
+from reactive_runtime._spec import Subscriber
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
-    from reactive_runtime.spec import (
+    from reactive_runtime._spec import (
         Publisher as _Interface,  # by name: then two flows are one of `int | str`, for Pyright
     )
+    from reactive_runtime.flow import Flow
 else:
     _Interface = Generic  # at run time the interface is one of shape: a class of it has a dict, and is slow to make
 

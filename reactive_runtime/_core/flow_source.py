@@ -17,7 +17,7 @@ from reactive_runtime._core.naming import is_publisher, kind_of, no_publisher
 from reactive_runtime._core.pollable import IterablePollable, Pollable
 from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.step import Step
-from reactive_runtime.spec import Publisher
+from reactive_runtime._spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase

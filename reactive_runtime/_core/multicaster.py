@@ -41,8 +41,8 @@ from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import NoneSignalledError, Relayed, Upstream
+from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.errors import ProtocolError, RejectedError
-from reactive_runtime.spec import MAX_DEMAND, Subscription
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase

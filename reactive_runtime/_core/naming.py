@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Coroutine, Iterable
-from typing import Any, Final
+from typing import Final
 
-__all__ = ["a_kind", "at_home", "executor_name", "instead", "is_publisher", "kind_of", "no_publisher"]
+__all__ = ["a_kind", "executor_name", "instead", "is_publisher", "kind_of", "no_publisher"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -58,12 +58,6 @@ def no_publisher(item: object) -> str:
 def _is_private(kind: type) -> bool:
     path = f"{kind.__module__}.{kind.__qualname__}".split(".")
     return path[0] == _PACKAGE and any(part.startswith("_") for part in path)
-
-
-def at_home(home: str, *items: Any) -> None:
-    """Public classes and functions name the module that exports them: in messages, in documentation, when pickled."""
-    for item in items:
-        item.__module__ = home
 
 
 def executor_name(executor: object) -> str:

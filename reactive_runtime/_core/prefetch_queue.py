@@ -35,8 +35,8 @@ from reactive_runtime._core.fuse import PENDING, none_element
 from reactive_runtime._core.naming import a_kind, kind_of
 from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.ready_queue import ReadyQueue
+from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 from reactive_runtime.errors import ProtocolError, RejectedError
-from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
 __all__ = ["NoneSignalledError", "Overflow", "PrefetchQueue", "Relayed", "Upstream"]
 

@@ -22,7 +22,7 @@ from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.pollable import paced
 from reactive_runtime._core.ready_queue import FilledQueue
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 
 __all__ = ["SubscriberBuffer"]
 

@@ -29,9 +29,9 @@ from reactive_runtime._core.naming import a_kind
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
+from reactive_runtime._spec import MAX_DEMAND, Subscriber
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError, SubscriberError
-from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
 __all__ = ["PulledSubscription", "invalid_demand"]
 

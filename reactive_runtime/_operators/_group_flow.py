@@ -16,8 +16,8 @@ from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._operators._group_buffer import GroupBuffer
+from reactive_runtime._spec import Subscription
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.spec import Subscription
 
 if TYPE_CHECKING:
     from reactive_runtime._operators._group_source import Split

@@ -13,7 +13,7 @@ from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._operators._group_buffer import GroupBuffer, way_of
 from reactive_runtime._operators._group_flow import Group
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase

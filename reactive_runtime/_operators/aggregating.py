@@ -13,8 +13,8 @@ from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime._operators.filtering import MISSING
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._texts import shown
-from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison

@@ -30,8 +30,8 @@ from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
 from reactive_runtime._core.naming import instead
 from reactive_runtime._core.prefetch_queue import Overflow
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import clock_in
-from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

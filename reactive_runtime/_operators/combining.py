@@ -21,8 +21,8 @@ from reactive_runtime._core.exits import each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import CombinatorSource, as_flow, combinator_flow
 from reactive_runtime._core.passing import signalled
+from reactive_runtime._spec import Publisher
 from reactive_runtime._texts import shown
-from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison

@@ -21,8 +21,8 @@ from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.naming import is_publisher, no_publisher
 from reactive_runtime._core.passing import passing, signalled
 from reactive_runtime._core.step import describe
+from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import clock_in, clock_used
-from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

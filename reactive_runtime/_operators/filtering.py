@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from reactive_runtime._core.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._texts import shown
-from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

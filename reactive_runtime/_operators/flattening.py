@@ -21,8 +21,8 @@ from reactive_runtime._core.naming import is_publisher, no_publisher
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._concurrency import Bounded
 from reactive_runtime._operators._coroutines import Coroutines
+from reactive_runtime._spec import Publisher
 from reactive_runtime._texts import shown
-from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

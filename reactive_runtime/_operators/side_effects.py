@@ -21,7 +21,7 @@ from reactive_runtime._core.naming import instead
 from reactive_runtime._core.passing import signalled
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import Each, Step, describe
-from reactive_runtime.spec import Subscriber, Subscription
+from reactive_runtime._spec import Subscriber, Subscription
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

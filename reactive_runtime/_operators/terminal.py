@@ -24,9 +24,9 @@ from reactive_runtime._core.passing import SignalledError
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import release_held
 from reactive_runtime._core.waited_for import waited_for
+from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here
-from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
 if TYPE_CHECKING:
     import asyncio

@@ -17,8 +17,8 @@ from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, E
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
+from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
-from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

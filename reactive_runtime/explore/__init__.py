@@ -6,11 +6,12 @@ check_linearizable  the same for an object that threads share, judged by a model
 replay              one schedule again
 """
 
-from reactive_runtime.explore.exploration import explore, replay
-from reactive_runtime.explore.histories import Invocation
-from reactive_runtime.explore.linearizability import Operation, check_linearizable, invoke, operations_scenario
-from reactive_runtime.explore.observations import NeverObserved, Outcome, reachable, sometimes, unreachable
-from reactive_runtime.explore.publisher_scenario import (
+from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime.explore._exploration import explore, replay
+from reactive_runtime.explore._histories import Invocation
+from reactive_runtime.explore._linearizability import Operation, check_linearizable, invoke, operations_scenario
+from reactive_runtime.explore._observations import NeverObserved, Outcome, reachable, sometimes, unreachable
+from reactive_runtime.explore._publisher_scenario import (
     Call,
     Driven,
     call,
@@ -21,8 +22,8 @@ from reactive_runtime.explore.publisher_scenario import (
     request,
     subscribe,
 )
-from reactive_runtime.explore.results import BrokenRule, Failure, Result, ScheduleFailed, Verdict
-from reactive_runtime.explore.scenario import Scenario
+from reactive_runtime.explore._results import BrokenRule, Failure, Result, ScheduleFailed, Verdict
+from reactive_runtime.explore._scenario import Scenario
 
 __all__ = [
     "BrokenRule",
@@ -53,3 +54,5 @@ __all__ = [
     "subscribe",
     "unreachable",
 ]
+
+_at_home(__name__, *(globals()[name] for name in __all__))

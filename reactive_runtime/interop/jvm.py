@@ -40,8 +40,8 @@ from typing import Any, ClassVar, Final, Literal
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import not_none
+from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
-from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 
 try:
     import jpype

@@ -1,10 +1,11 @@
 """The fast judge of recorded runs: numpy over Arrow columns, without Spark. Needs numpy and pyarrow, on import."""
 
-from reactive_runtime.judging.files import Plan, plan
-from reactive_runtime.judging.gathering import Gathered
-from reactive_runtime.judging.here import judge_runs, shown
-from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, judge
-from reactive_runtime.judging.rows import PACKED, Rows
+from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime.judging._files import Plan, plan
+from reactive_runtime.judging._gathering import Gathered
+from reactive_runtime.judging._here import judge_runs, shown
+from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, judge
+from reactive_runtime.judging._rows import PACKED, Rows
 
 __all__ = [
     "PACKED",
@@ -20,3 +21,5 @@ __all__ = [
     "plan",
     "shown",
 ]
+
+_at_home(__name__, *(globals()[name] for name in __all__))

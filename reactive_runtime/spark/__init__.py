@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from reactive_runtime.spark.job_limits import JobLimits
-    from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
-    from reactive_runtime.spark.marks import elements_written
-    from reactive_runtime.spark.segments import elements_fed, read_feed
-    from reactive_runtime.spark.spark_session import session
-    from reactive_runtime.spark.spark_sink import SparkFeed, SparkSink
-    from reactive_runtime.spark.table_sink import SparkTableSink
-    from reactive_runtime.spark.task_metrics import TaskMetrics
-    from reactive_runtime.spark.tasks import TaskFlow, map_flow
-    from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify
+    from reactive_runtime.spark._job_limits import JobLimits
+    from reactive_runtime.spark._judging import Found, explain, judge_files, judge_frame
+    from reactive_runtime.spark._marks import elements_written
+    from reactive_runtime.spark._segments import elements_fed, read_feed
+    from reactive_runtime.spark._spark_session import session
+    from reactive_runtime.spark._spark_sink import SparkFeed, SparkSink
+    from reactive_runtime.spark._table_sink import SparkTableSink
+    from reactive_runtime.spark._task_flows import TaskFlow, map_flow
+    from reactive_runtime.spark._task_metrics import TaskMetrics
+    from reactive_runtime.spark._traces import Verdict, follow, read_runs, summary, verify
 
 __all__ = [
     "Found",
@@ -49,7 +49,7 @@ _HOMES: Final = {
     "SparkFeed": "spark_sink",
     "SparkSink": "spark_sink",
     "SparkTableSink": "table_sink",
-    "TaskFlow": "tasks",
+    "TaskFlow": "task_flows",
     "TaskMetrics": "task_metrics",
     "Verdict": "traces",
     "elements_fed": "segments",
@@ -58,7 +58,7 @@ _HOMES: Final = {
     "follow": "traces",
     "judge_files": "judging",
     "judge_frame": "judging",
-    "map_flow": "tasks",
+    "map_flow": "task_flows",
     "read_feed": "segments",
     "read_runs": "traces",
     "session": "spark_session",
@@ -71,5 +71,5 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}._{home}"), name)
     return value

@@ -1,8 +1,9 @@
 """Publishers under load: scenarios, the load, and broken subscriptions to try the harness on."""
 
-from reactive_runtime.stress.declaring import WORKLOADS, Context, Scenario, Workload, find, scenario
-from reactive_runtime.stress.faults import FAULTS, answered, planted, verdict_on
-from reactive_runtime.stress.harness import Failure, Load, Result, run
+from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime.stress._declaring import WORKLOADS, Context, Scenario, Workload, find, scenario
+from reactive_runtime.stress._faults import FAULTS, answered, planted, verdict_on
+from reactive_runtime.stress._harness import Failure, Load, Result, run
 
 __all__ = [
     "FAULTS",
@@ -20,3 +21,5 @@ __all__ = [
     "scenario",
     "verdict_on",
 ]
+
+_at_home(__name__, *(globals()[name] for name in __all__))

@@ -9,15 +9,16 @@ pytest finds the checks by themselves, under the names of the original kit for t
 the rules and the standard library, so that it judges any implementation.
 """
 
-from reactive_runtime.tck.blackbox import SubscriberBlackboxVerification
-from reactive_runtime.tck.environment import ConformanceError, NotVerified
-from reactive_runtime.tck.helper import HelperPublisher
-from reactive_runtime.tck.manual_publishers import SubscriberPuppet, WhiteboxSubscriberProbe
-from reactive_runtime.tck.processor import IdentityProcessorVerification
-from reactive_runtime.tck.publisher_verification import PublisherVerification
-from reactive_runtime.tck.settings import Settings
-from reactive_runtime.tck.verification import Check, Outcome, Verification
-from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification
+from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime.tck._blackbox import SubscriberBlackboxVerification
+from reactive_runtime.tck._environment import ConformanceError, NotVerified
+from reactive_runtime.tck._helper import HelperPublisher
+from reactive_runtime.tck._manual_publishers import SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.tck._processor import IdentityProcessorVerification
+from reactive_runtime.tck._publisher_verification import PublisherVerification
+from reactive_runtime.tck._settings import Settings
+from reactive_runtime.tck._verification import Check, Outcome, Verification
+from reactive_runtime.tck._whitebox import SubscriberWhiteboxVerification
 
 __all__ = [
     "Check",
@@ -34,3 +35,5 @@ __all__ = [
     "Verification",
     "WhiteboxSubscriberProbe",
 ]
+
+_at_home(__name__, *(globals()[name] for name in __all__))

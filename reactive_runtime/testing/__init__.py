@@ -1,12 +1,13 @@
 """For tests: drive publishers step by step, record what passes between them and subscribers, judge it by the rules."""
 
-from reactive_runtime.testing.checker import RuleChecker, Violation, check
-from reactive_runtime.testing.probe import Probe
-from reactive_runtime.testing.publisher import TestPublisher
-from reactive_runtime.testing.recorder import Chunk, Recorder
-from reactive_runtime.testing.records import Record, Signal, SubscriptionMetadata
-from reactive_runtime.testing.rule_checks import RULES
-from reactive_runtime.testing.steps import StepVerifier
+from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime.testing._checker import RuleChecker, Violation, check
+from reactive_runtime.testing._probe import Probe
+from reactive_runtime.testing._publisher import TestPublisher
+from reactive_runtime.testing._recorder import Chunk, Recorder
+from reactive_runtime.testing._records import Record, Signal, SubscriptionMetadata
+from reactive_runtime.testing._rule_checks import RULES
+from reactive_runtime.testing._steps import StepVerifier
 
 __all__ = [
     "RULES",
@@ -22,3 +23,5 @@ __all__ = [
     "Violation",
     "check",
 ]
+
+_at_home(__name__, *(globals()[name] for name in __all__))

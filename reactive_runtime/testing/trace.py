@@ -39,8 +39,8 @@ from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing.recorder import NONE, ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder
-from reactive_runtime.testing.records import (
+from reactive_runtime.testing._recorder import NONE, ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder
+from reactive_runtime.testing._records import (
     COLUMNS,
     CUT,
     LARGE,

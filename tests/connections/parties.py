@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
+from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 
 __all__ = ["Expected", "Hand", "Held", "Listener"]
 

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from connections.parties import Expected, Hand, Held, Listener
 from reactive_runtime import Disposable, Emitter, Flow, hooks
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
@@ -26,7 +27,6 @@ from reactive_runtime.hot import (
     SubmissionPublisher,
     UnicastProcessor,
 )
-from reactive_runtime.spec import MAX_DEMAND
 
 EFFORT = settings(max_examples=60, stateful_step_count=30, deadline=None)
 

@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 from reactive_runtime._core.drain import Drain
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 
 
 class Counted(Drain):

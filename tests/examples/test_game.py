@@ -11,8 +11,8 @@ from rich.console import Console
 from textual.widgets import Static
 
 from examples.hazards import lesson
-from reactive_runtime.cli.play import Game
-from reactive_runtime.explore.playing import Play
+from reactive_runtime._cli.play import Game
+from reactive_runtime.explore._playing import Play
 
 
 def shown(game: Game, name: str) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 from searching import NIGHT
 
-from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.scenario import scenario_of
-from reactive_runtime.explore.scheduler import Scheduler
-from reactive_runtime.explore.session import Session
-from reactive_runtime.explore.task import CUT, Task
+from reactive_runtime.explore._bounded import Bounded
+from reactive_runtime.explore._scenario import scenario_of
+from reactive_runtime.explore._scheduler import Scheduler
+from reactive_runtime.explore._session import Session
+from reactive_runtime.explore._task import CUT, Task
 
 __all__ = ["ENOUGH", "Traced", "searched"]
 

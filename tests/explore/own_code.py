@@ -18,12 +18,12 @@ from typing import Any
 
 from reactive_runtime import Flow
 from reactive_runtime._core.drain_context import DrainContext
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor
 from reactive_runtime.explore import cancel, request
 from reactive_runtime.hot import EmitResult, PublishProcessor, SubmissionPublisher, UnicastProcessor
 from reactive_runtime.processors import FlowProcessor
-from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.subscribers import BufferedSubscriber
 
 PROGRAMS: dict[str, list[Any]] = {

@@ -13,12 +13,12 @@ from contextlib import nullcontext
 from typing import Any
 
 from reactive_runtime import Flow, KillSwitch, Valve
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.explore import call, cancel, request
-from reactive_runtime.explore.publisher_scenario import Driven
+from reactive_runtime.explore._publisher_scenario import Driven
 from reactive_runtime.hot import BehaviorProcessor, PublishProcessor, ReplayProcessor, UnicastProcessor
-from reactive_runtime.spec import MAX_DEMAND
 
 __all__ = ["OPERATORS", "RACES", "Applied", "finished", "races"]
 

@@ -20,8 +20,8 @@ import pytest
 from reactive_runtime._core import drain, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import Scenario, explore, explore_publisher, publisher_scenario, request
-from reactive_runtime.explore.scheduler import Scheduler
-from reactive_runtime.explore.step_log import Step, StepLog
+from reactive_runtime.explore._scheduler import Scheduler
+from reactive_runtime.explore._step_log import Step, StepLog
 
 OUTSIDE = ThreadPoolExecutor(1)
 _dice = itertools.count()

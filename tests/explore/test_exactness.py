@@ -12,10 +12,10 @@ from searching import NIGHT
 from examples.hazards.progress.lock_order import Exchange
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.explore import Verdict, explore
-from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.scenario import scenario_of
-from reactive_runtime.explore.session import Session
-from reactive_runtime.explore.task import CUT
+from reactive_runtime.explore._bounded import Bounded
+from reactive_runtime.explore._scenario import scenario_of
+from reactive_runtime.explore._session import Session
+from reactive_runtime.explore._task import CUT
 
 ENOUGH = 4_000 if NIGHT else 300
 """Schedules after which brute force is not waited for."""

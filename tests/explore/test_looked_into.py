@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.explore import explore, replay, session
+from reactive_runtime.explore import _session as session
+from reactive_runtime.explore import explore, replay
 
 LIBRARY = """
 import functools

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from searching import holds_with_few_preemptions
 
 from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own, Reach
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import cancel, explore, explore_publisher, programs, request
-from reactive_runtime.spec import MAX_DEMAND
 
 BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "60"))
 """Schedules of PCT with three threads and more; nightly 5,000."""

@@ -9,7 +9,7 @@ import pytest
 from examples.hazards import COURSE, lesson
 from examples.hazards.lesson import LIMIT
 from reactive_runtime.explore import explore
-from reactive_runtime.explore.playing import Play, Position, next_text, step_text
+from reactive_runtime.explore._playing import Play, Position, next_text, step_text
 
 
 class Counter:

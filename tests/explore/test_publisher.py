@@ -8,6 +8,7 @@ import pytest
 
 from reactive_runtime import Flow
 from reactive_runtime._core.dropping import element_dropped
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import (
     Driven,
     call,
@@ -18,8 +19,7 @@ from reactive_runtime.explore import (
     request,
     subscribe,
 )
-from reactive_runtime.spec import MAX_DEMAND
-from reactive_runtime.stress.faults import FAULTS, planted
+from reactive_runtime.stress._faults import FAULTS, planted
 
 PROGRAM: dict[str, tuple[Any, dict[str, Any]]] = {
     "lost-demand": ([request(1), request(1)], {}),

@@ -15,9 +15,9 @@ from searching import NIGHT, holds_with_few_preemptions
 
 from explore.racing import Applied, complete, complete_2, emit, fail, fail_2
 from reactive_runtime import Flow, Valve
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import cancel, explore_publisher, request
-from reactive_runtime.explore.publisher_scenario import Driven
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime.explore._publisher_scenario import Driven
 
 
 def explored(operator: Callable[..., Any], actors: Any, **options: Any) -> None:

@@ -13,12 +13,12 @@ from examples.hazards.exercises import merge
 from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from explore.spinning import BothWait
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import BrokenRule, Scenario, explore, publisher_scenario, replay, request
-from reactive_runtime.explore.scenario import scenario_of
-from reactive_runtime.explore.session import Session
-from reactive_runtime.explore.shrinking import _Shrinking
-from reactive_runtime.explore.watching import Watcher
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime.explore._scenario import scenario_of
+from reactive_runtime.explore._session import Session
+from reactive_runtime.explore._shrinking import _Shrinking
+from reactive_runtime.explore._watching import Watcher
 
 
 def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:

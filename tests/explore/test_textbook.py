@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from examples.stream_publisher import step_6_demand, step_7_get_and_add, step_8_capped, step_9_one_drain
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import Result, cancel, explore, explore_publisher, request
-from reactive_runtime.spec import MAX_DEMAND
 
 
 def explored(step: Any, actors: list[Any], **options: Any) -> Result:

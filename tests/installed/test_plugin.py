@@ -44,7 +44,7 @@ def test_a_run_without_the_marker_imports_nothing_of_the_package(tmp_path: Path)
 
 def test_a_marked_test_imports_the_explorer(tmp_path: Path) -> None:
     marked = "import pytest\n\n@pytest.mark.explore(schedules=2)\ndef test_it():\n    assert 1 + 1 == 2\n"
-    assert "reactive_runtime.explore.exploration" in _run(tmp_path, marked)
+    assert "reactive_runtime.explore._exploration" in _run(tmp_path, marked)
 
 
 def _run(folder: Path, test: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from installed.environments import build_wheel, environment, run
-from reactive_runtime.cli.commands import app
+from reactive_runtime._cli.commands import app
 
 pytestmark = pytest.mark.xdist_group("installed")
 
@@ -197,7 +197,7 @@ def test_a_folder_of_ones_own_comes_first(with_cli: Path, folder: Path) -> None:
 def test_every_scenario_of_the_clone_is_in_the_wheel(with_cli: Path, folder: Path) -> None:
     from reactive_runtime.stress import find
 
-    code = "from reactive_runtime.stress import find; from reactive_runtime.stress.declaring import default_folder"
+    code = "from reactive_runtime.stress import find; from reactive_runtime.stress._declaring import default_folder"
     code += "; print(*(item.name for item in find(default_folder())))"
     done = run(with_cli / "python", "-c", code, cwd=folder)
     assert done.stdout.split() == [item.name for item in find("stress")], done.stderr

@@ -112,7 +112,7 @@ def test_what_contributors_need_is_not_published() -> None:
 
 
 def test_each_extra_that_a_message_names_is_one() -> None:
-    from reactive_runtime.cli.missing import EXTRAS
+    from reactive_runtime._cli.missing import EXTRAS
 
     extras = PROJECT["project"]["optional-dependencies"]
     for package, extra in EXTRAS.items():

@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 from breaches import element, request, trace
 
-from reactive_runtime.cli.verdict_here import agree, judge_at_once
+from reactive_runtime._cli.verdict_here import agree, judge_at_once
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.judging import judge_runs
 from reactive_runtime.testing import Record

@@ -11,8 +11,9 @@ import pytest
 from breaches import INNOCENT, element, named_lists, request, trace
 from random_traces import dirty, likely, shuffled
 
-from reactive_runtime.judging import bulk
-from reactive_runtime.testing import Record, check, checker
+from reactive_runtime.judging import _bulk as bulk
+from reactive_runtime.testing import Record, check
+from reactive_runtime.testing import _checker as checker
 
 LISTS = 150
 
@@ -101,7 +102,7 @@ def test_without_pyarrow_the_reference_judges() -> None:
 import sys
 sys.modules["pyarrow"] = None
 from breaches import element, request, trace
-from reactive_runtime.testing import check, checker
+from reactive_runtime.testing import check, _checker as checker
 checker.MANY = 0
 print([str(it) for it in check(trace(request(1, 3, 4), element(0, 5, 6), element(1, 7, 8)))])
 """

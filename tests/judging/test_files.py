@@ -17,9 +17,9 @@ from sinks import Sink
 from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
-from reactive_runtime.judging.files import footers, read_range
-from reactive_runtime.judging.here import together
-from reactive_runtime.judging.slow import judge_in_order
+from reactive_runtime.judging._files import footers, read_range
+from reactive_runtime.judging._here import together
+from reactive_runtime.judging._slow import judge_in_order
 from reactive_runtime.testing import Record, check
 from reactive_runtime.testing.trace import TraceWriter, read_trace, table_of
 
@@ -118,7 +118,7 @@ def test_a_subscription_beyond_memory_is_judged_by_the_reference(monkeypatch: py
     small = [item._replace(subscription=number) for number in range(1, 30) for item in big[:20]]
     records = shuffled(random.Random(5), [*big, *small])
     judged: list[int] = []
-    from reactive_runtime.judging import gathering
+    from reactive_runtime.judging import _gathering as gathering
 
     slow = judge_in_order
     monkeypatch.setattr(gathering, "judge_in_order", lambda them, late: slow(tallied(them, judged), late))

@@ -16,10 +16,10 @@ from random_traces import dirty, likely, shuffled
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Rows, judge
-from reactive_runtime.judging.kernel import BREAKS
-from reactive_runtime.judging.rows import PACKED
+from reactive_runtime.judging._kernel import BREAKS
+from reactive_runtime.judging._rows import PACKED
 from reactive_runtime.testing import RULES, Record, check
-from reactive_runtime.testing.reference import CONDITIONS, in_order
+from reactive_runtime.testing._reference import CONDITIONS, in_order
 from reactive_runtime.testing.trace import table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "500"))
@@ -73,9 +73,9 @@ def test_every_breach_is_found_and_nothing_else_is_accused() -> None:
 
 
 def test_each_rule_of_the_table_has_a_function_in_both_judges() -> None:
-    lists_each("reactive_runtime/testing/reference.py", {rule for of in CONDITIONS.values() for rule, _ in of}, RULES)
+    lists_each("reactive_runtime/testing/_reference.py", {rule for of in CONDITIONS.values() for rule, _ in of}, RULES)
     assert list(BREAKS) == list(RULES)
-    lists_each("reactive_runtime/judging/kernel.py", {rule for rule, judges in BREAKS.items() if judges}, RULES)
+    lists_each("reactive_runtime/judging/_kernel.py", {rule for rule, judges in BREAKS.items() if judges}, RULES)
 
 
 def test_rows_travel_packed_and_come_back() -> None:

@@ -25,7 +25,16 @@ from reactive_runtime.subscribers import BaseSubscriber
 from reactive_runtime.testing import Probe, Recorder
 
 PRIVATE = re.compile(r"(?<![\w./])_[A-Z]\w*")
-PARTS = ("_core", "_operators", "hot", "sources", "subscribers", "testing.probe", "testing.recorder", "testing.steps")
+PARTS = (
+    "_core",
+    "_operators",
+    "hot",
+    "sources",
+    "subscribers",
+    "testing._probe",
+    "testing._recorder",
+    "testing._steps",
+)
 
 
 @pytest.fixture

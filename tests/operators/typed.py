@@ -16,7 +16,7 @@ from reactive_runtime import Disposable, Flow, KillSwitch, Listener, Metrics, No
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark.spark_sink import SparkSink
+from reactive_runtime.spark._spark_sink import SparkSink
 
 pool = ThreadPoolExecutor()
 clock = VirtualTimeExecutor()

@@ -19,7 +19,7 @@ from sinks import PATIENCE, until
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import elements_fed, read_feed
-from reactive_runtime.spark.segments import Segments
+from reactive_runtime.spark._segments import Segments
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -98,7 +98,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa
-from reactive_runtime.spark.segments import Segments
+from reactive_runtime.spark._segments import Segments
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
 position = kept.recovered()
 print(position, flush=True)

@@ -11,8 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 from breaches import element, request, trace
 
-from reactive_runtime.cli.commands import app
-from reactive_runtime.cli.verdict import judged
+from reactive_runtime._cli.commands import app
+from reactive_runtime._cli.verdict import judged
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Verdict, follow, verify
 from reactive_runtime.testing.trace import table_of

@@ -18,7 +18,7 @@ from judges import by_reference
 from sinks import until
 
 from reactive_runtime.judging import judge_runs
-from reactive_runtime.judging.files import footers
+from reactive_runtime.judging._files import footers
 from reactive_runtime.spark import judge_frame
 from reactive_runtime.testing.trace import check_files, read_trace
 

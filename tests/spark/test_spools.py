@@ -17,10 +17,10 @@ from sinks import PATIENCE, until
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark import listener as module
-from reactive_runtime.spark import spools
-from reactive_runtime.spark.listener import Listener
-from reactive_runtime.spark.spools import Spool
+from reactive_runtime.spark import _listener as module
+from reactive_runtime.spark import _spools as spools
+from reactive_runtime.spark._listener import Listener
+from reactive_runtime.spark._spools import Spool
 
 
 def sum_of(batch: bytes) -> int:

@@ -225,7 +225,7 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
 def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
         "from reactive_runtime import Flow\n"
-        "from reactive_runtime.stress import harness, scenario\n"
+        "from reactive_runtime.stress import _harness as harness, scenario\n"
         "import threading\n"
         "harness.PATIENCE = 0.3\n"
         "@scenario(elements=1)\ndef broken(context):\n    raise OSError('no database')\n"
@@ -318,7 +318,7 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
         "import resource, sys, signal\n"
         "from reactive_runtime.testing import trace\n"
         "trace.FILE_ROWS = 4_000\n"
-        "from reactive_runtime.testing import recorder\n"
+        "from reactive_runtime.testing import _recorder as recorder\n"
         "recorder.CHUNK = 500\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "told = trace.TraceWriter._tell\n"
@@ -327,7 +327,7 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
         "    if sum(self._files.values()) >= 8_000:\n"
         "        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"  # from here on files can't grow
         "trace.TraceWriter._tell = tell\n"
-        "from reactive_runtime.cli import main\n"
+        "from reactive_runtime._cli import main\n"
         "main()\n"
     )
     arguments = ["stress", "range_on_the_callers", "--seconds", "60", "--threads", "4", "--out", str(tmp_path)]

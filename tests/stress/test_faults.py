@@ -13,10 +13,11 @@ from sinks import Sink
 
 from reactive_runtime import Flow
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime.stress import FAULTS, Load, Result, answered, faults, find, planted, run, verdict_on
-from reactive_runtime.stress.faults import TextbookSubscription, swapped
+from reactive_runtime.stress import FAULTS, Load, Result, answered, find, planted, run, verdict_on
+from reactive_runtime.stress import _faults as faults
+from reactive_runtime.stress._faults import TextbookSubscription, swapped
 from reactive_runtime.testing import Chunk, Recorder, Violation, check
-from reactive_runtime.testing.rule_checks import RULES
+from reactive_runtime.testing._rule_checks import RULES
 
 SECONDS = float(os.environ.get("TEXTBOOK_SECONDS", "4"))
 """Of load on what the faults are made from; at night there is more."""

@@ -27,14 +27,18 @@ from reactive_runtime.stress import (
     Load,
     Result,
     Scenario,
-    cancellation_metrics,
     find,
-    harness,
     planted,
     run,
     scenario,
 )
-from reactive_runtime.stress.shares import Share, next_of, short
+from reactive_runtime.stress import (
+    _cancellation_metrics as cancellation_metrics,
+)
+from reactive_runtime.stress import (
+    _harness as harness,
+)
+from reactive_runtime.stress._shares import Share, next_of, short
 from reactive_runtime.testing import Recorder, Violation, check
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -125,7 +129,7 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
     """Those of a file, and one that is right."""
     (folder / "theirs.py").write_text(
         "from reactive_runtime import Flow\n"
-        "from reactive_runtime.stress import harness, scenario\n"
+        "from reactive_runtime.stress import _harness as harness, scenario\n"
         f"@scenario(elements=1)\ndef theirs(context):\n    {body}\n"
         "@scenario(elements=1)\ndef right(context):\n    return Flow.range(1)\n"
     )
@@ -201,7 +205,7 @@ def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
         def at_end(self) -> None:
             assert len({id(finding) for finding in self.found}) == 1
 
-    explore(Asking, strategy="bounded", bound=2, modules=["reactive_runtime.stress.declaring"]).assert_holds()
+    explore(Asking, strategy="bounded", bound=2, modules=["reactive_runtime.stress._declaring"]).assert_holds()
 
 
 def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -> None:

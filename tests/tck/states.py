@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.tck import Verification
-from reactive_runtime.tck.environment import TestEnvironment
-from reactive_runtime.tck.factories import PublisherFactory
-from reactive_runtime.tck.manual_publishers import ManualPublisher
-from reactive_runtime.tck.probes import ManualSubscriber
-from reactive_runtime.tck.subscriber import Stage, _Between
+from reactive_runtime.tck._environment import TestEnvironment
+from reactive_runtime.tck._factories import PublisherFactory
+from reactive_runtime.tck._manual_publishers import ManualPublisher
+from reactive_runtime.tck._probes import ManualSubscriber
+from reactive_runtime.tck._subscriber import Stage, _Between
 
 __all__ = [
     "AFTER",

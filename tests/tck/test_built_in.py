@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reactive_runtime import hooks
-from reactive_runtime.cli.commands import app
+from reactive_runtime._cli.commands import app
 from reactive_runtime.tck import (
     IdentityProcessorVerification,
     Outcome,

@@ -6,7 +6,7 @@ import threading
 
 from sinks import PATIENCE, until
 
-from reactive_runtime.tck.preemption import HeldCall
+from reactive_runtime.tck._preemption import HeldCall
 
 
 class Counter:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import typer
 
-from reactive_runtime.cli import kit
-from reactive_runtime.tck import Verification, environment
-from reactive_runtime.tck.factories import LONG_WORK, WORK
-from reactive_runtime.tck.probes import ManualSubscriber
-from reactive_runtime.tck.tck_command import Begun, Target, judged
+from reactive_runtime._cli import kit
+from reactive_runtime.tck import Verification
+from reactive_runtime.tck import _environment as environment
+from reactive_runtime.tck._factories import LONG_WORK, WORK
+from reactive_runtime.tck._probes import ManualSubscriber
+from reactive_runtime.tck._tck_command import Begun, Target, judged
 from tck import unusual
 from tck.broken import Publishers
 

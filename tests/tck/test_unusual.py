@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime.tck import Outcome, Verification
-from reactive_runtime.tck.factories import PublisherFactory
+from reactive_runtime.tck._factories import PublisherFactory
 from tck.unusual import BLACKBOX, PROCESSORS, PUBLISHERS, WHITEBOX, verification_of
 
 ALL = PUBLISHERS + PROCESSORS + BLACKBOX + WHITEBOX

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.tck import (
     IdentityProcessorVerification,
     PublisherVerification,

@@ -14,8 +14,8 @@ from listing import lists_each
 from strategies import record, traces
 
 from reactive_runtime.testing import RULES, Record, RuleChecker, check
-from reactive_runtime.testing.records import COLUMNS, CUT
-from reactive_runtime.testing.rule_checks import TABLE
+from reactive_runtime.testing._records import COLUMNS, CUT
+from reactive_runtime.testing._rule_checks import TABLE
 
 
 @pytest.mark.parametrize("breach", BREACHES)

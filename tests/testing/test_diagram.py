@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reactive_runtime.testing.diagram import diagram
-from reactive_runtime.testing.records import Record, Signal
+from reactive_runtime.testing._diagram import diagram
+from reactive_runtime.testing._records import Record, Signal
 
 
 def record(thread: int, signal: Signal, begin: int, end: int | None, n: int | None = None) -> Record:

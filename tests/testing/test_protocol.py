@@ -15,7 +15,8 @@ from sinks import PATIENCE, Sink
 from tck.built_in import OPERATORS, PUBLISHERS
 
 from reactive_runtime.executors import TrampolineExecutor
-from reactive_runtime.testing import Probe, StepVerifier, steps
+from reactive_runtime.testing import Probe, StepVerifier
+from reactive_runtime.testing import _steps as steps
 
 BEFORE, INSIDE, FIRST, END, CANCEL = (
     *("before on_subscribe", "inside on_subscribe"),

@@ -16,8 +16,8 @@ from sinks import PATIENCE, Sink
 from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.testing import Chunk, Record, Recorder, Signal, check
-from reactive_runtime.testing import recorder as module
-from reactive_runtime.testing.records import UNDER_WAY
+from reactive_runtime.testing import _recorder as module
+from reactive_runtime.testing._records import UNDER_WAY
 
 
 def recorded(flow: Any, sink: Any, **facts: Any) -> list[Record]:

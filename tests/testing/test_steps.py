@@ -17,7 +17,8 @@ from sinks import PATIENCE
 from reactive_runtime import Flow, Publisher
 from reactive_runtime.executors import VirtualTimeExecutor, clock_in
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.testing import Probe, StepVerifier, TestPublisher, steps
+from reactive_runtime.testing import Probe, StepVerifier, TestPublisher
+from reactive_runtime.testing import _steps as steps
 
 
 class Late:

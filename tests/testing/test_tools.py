@@ -281,7 +281,7 @@ def test_a_test_publisher_fails_by_an_exception_alone(error: Any) -> None:
 def test_a_test_publisher_signals_nothing_before_on_subscribe(signal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     publisher: TestPublisher[int] = TestPublisher()
     # As another thread finds it that comes while a thread is about to call on_subscribe.
-    monkeypatch.setattr("reactive_runtime.testing.publisher._Driven.begin", lambda driven: driven.request(1))
+    monkeypatch.setattr("reactive_runtime.testing._publisher._Driven.begin", lambda driven: driven.request(1))
     sink = Sink()
     publisher.subscribe(sink)
     with pytest.raises(AssertionError, match=rf"^{signal}: the subscriber's on_subscribe has not begun \(1\.9\)"):
@@ -340,7 +340,7 @@ def test_none_is_seen_by_the_recorder_and_named_by_the_checker(
     signal: str, kind: type[Sink], many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if many:  # as of a large trace: by columns first
-        monkeypatch.setattr("reactive_runtime.testing.checker.MANY", 0)
+        monkeypatch.setattr("reactive_runtime.testing._checker.MANY", 0)
     recorder = Recorder()
     with suppress(TypeError, AttributeError):
         recorder.wrap(Noneful(signal)).subscribe(kind())

@@ -26,10 +26,10 @@ from sinks import PATIENCE, Sink
 from reactive_runtime import Flow
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.judging import judge_runs
-from reactive_runtime.stress.worker import rows_of
+from reactive_runtime.stress._worker import rows_of
 from reactive_runtime.testing import Chunk, Record, Recorder, TestPublisher, check
 from reactive_runtime.testing import trace as module
-from reactive_runtime.testing.records import COLUMNS, CUT
+from reactive_runtime.testing._records import COLUMNS, CUT
 from reactive_runtime.testing.trace import (
     TraceWriter,
     check_files,
@@ -148,7 +148,7 @@ class OnThreads:
 def test_what_is_there_of_a_killed_run_has_no_gap_whichever_thread_filled_its_buffer_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 60)
+    monkeypatch.setattr("reactive_runtime.testing._recorder.CHUNK", 60)
     monkeypatch.setattr(module, "GROUP_ROWS", 60, raising=False)
     monkeypatch.setattr(module, "FILE_ROWS", 60, raising=False)
     writer = TraceWriter(tmp_path, "run")
@@ -313,7 +313,7 @@ def test_threads_that_record_faster_than_files_are_written_wait_and_lose_nothing
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "FILE_ROWS", 100)
-    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 10)
+    monkeypatch.setattr("reactive_runtime.testing._recorder.CHUNK", 10)
     writer = TraceWriter(tmp_path, "run")
     publisher = writer.recorder().wrap(Flow.range(2_000))
     threads = [threading.Thread(target=lambda: publisher.subscribe(Sink())) for _ in range(4)]
@@ -414,7 +414,7 @@ def test_a_failure_to_write_reaches_close_and_not_the_publisher(
 
     monkeypatch.setattr(parquet, "write_table", full)
     monkeypatch.setattr(module, "FILE_ROWS", 10)
-    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 10)
+    monkeypatch.setattr("reactive_runtime.testing._recorder.CHUNK", 10)
     writer = TraceWriter(tmp_path, "run")
     sink = Sink()
     writer.recorder().wrap(Flow.range(100)).subscribe(sink)

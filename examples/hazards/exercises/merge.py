@@ -6,9 +6,9 @@ import threading
 from typing import Any
 
 from examples.hazards.exercises.exercise import Exercise
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.explore import Driven, call, publisher_scenario
-from reactive_runtime.spec import MAX_DEMAND
 
 
 class Merge:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from examples.hazards.lesson import AndIf, Lesson, Met
+from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicInteger
-from reactive_runtime.spec import MAX_DEMAND
 
 
 class WrappingSubscription:

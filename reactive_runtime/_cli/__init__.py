@@ -1,0 +1,38 @@
+"""The command `reactive-runtime`: put publishers under load, judge what was recorded, run the kit, explore schedules.
+
+Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work; then one line
+on standard error says why.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from reactive_runtime._cli.missing import UNABLE, install_line
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command. Where a package is missing, one line names the extra that installs it."""
+    _open_what_is_closed()
+    try:
+        from reactive_runtime._cli.commands import app
+
+        app()
+    except ModuleNotFoundError as error:
+        line = install_line(error)
+        if line is None:
+            raise
+        print(f"reactive-runtime: {line}", file=sys.stderr)
+        sys.exit(UNABLE)
+
+
+def _open_what_is_closed() -> None:
+    """Open the standard streams that the shell has closed, so that no pipe gets the number of one of them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            file = open(os.devnull, mode)  # noqa: SIM115  # to the end of the process
+            os.set_inheritable(file.fileno(), True)
+            setattr(sys, name, file)

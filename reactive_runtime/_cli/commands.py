@@ -1,0 +1,13 @@
+"""All commands, in the order in which the help lists them."""
+
+import inspect
+import re
+
+from reactive_runtime._cli import kit, schedules, stress, verdict  # noqa: F401 - each adds its commands
+from reactive_runtime._cli.console import app
+
+__all__ = ["app"]
+
+for _command in app.registered_commands:
+    # Typer ends a line of the help wherever the docstring does, from the second paragraph on.
+    _command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(_command.callback) or "")

@@ -1,0 +1,118 @@
+"""What all commands share: the terminal, the exit status, errors of one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, NoReturn
+
+import typer
+from rich.console import Console
+
+from reactive_runtime import __version__
+from reactive_runtime._cli.missing import UNABLE, install_line
+from reactive_runtime.errors import ReactiveError
+
+__all__ = [
+    "BROKEN",
+    "UNABLE",
+    "Conf",
+    "Master",
+    "Packages",
+    "app",
+    "one_line",
+    "one_line_errors",
+    "out",
+    "refuse",
+    "unable",
+]
+
+BROKEN: Final = 1
+
+app: typer.Typer = typer.Typer(
+    name="reactive-runtime",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Reactive Streams for Python threads: stress publishers, judge signals by the rules, run the kit, explore.",
+)
+# Without markup: what is printed comes from scenarios, errors and traces, and may have brackets of its own.
+out: Console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+
+_err: Console = Console(stderr=True, highlight=False, markup=False, emoji=False, width=out.width)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"reactive-runtime {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The options of the command itself."""
+
+
+Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
+Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]
+
+Packages = Annotated[
+    list[str] | None, typer.Option(help="A package for Spark, group:artifact:version; may be given many times.")
+]
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Whatever goes wrong inside is one line on standard error, and exit status 2.
+
+    With REACTIVE_RUNTIME_TRACEBACK in the environment, what is no error of ours has its traceback before that.
+    """
+    try:
+        yield
+    except (ReactiveError, ValueError) as error:  # a ValueError: an option that is checked where it is used
+        _stop(str(error))
+    except KeyboardInterrupt:
+        _stop("interrupted")
+    except SystemExit as error:
+        _stop(f"something that was run has called sys.exit({error.code!r}), and ended the load")
+    except (typer.Exit, typer.Abort):
+        raise
+    except ModuleNotFoundError as error:
+        if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
+            traceback.print_exc()
+        _stop(install_line(error) or one_line(error))
+    except Exception as error:
+        if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
+            traceback.print_exc()
+        _stop(one_line(error))
+
+
+def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """ReactiveError for the first of these options that was given on the command line: it would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ReactiveError(f"--{name.replace('_', '-')}: {why}")
+
+
+def unable(why: object) -> None:
+    """One line on standard error: something could not be judged, and the others are."""
+    _err.print(f"UNABLE   {' '.join(str(why).splitlines())}", style="bold red", soft_wrap=True)
+
+
+def one_line(error: BaseException) -> str:
+    """An error that is not of this package, by its type and the first line it says."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {said[:300]}" if said else type(error).__name__
+
+
+def _stop(why: str) -> NoReturn:
+    print(f"reactive-runtime: {' '.join(why.splitlines())}", file=sys.stderr)
+    raise typer.Exit(UNABLE)

@@ -1,0 +1,154 @@
+"""`tck`: run the kit on a publisher."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from reactive_runtime._cli.console import BROKEN, UNABLE, app, one_line_errors, out, unable
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import TargetError
+
+if TYPE_CHECKING:
+    from reactive_runtime.tck import Outcome
+    from reactive_runtime.tck._tck_command import Begun
+
+
+@app.command()
+def tck(
+    target: Annotated[
+        str,
+        typer.Argument(help="package.module:name of a function(elements) that returns a publisher, or a verification."),
+    ],
+    failed: Annotated[
+        str | None, typer.Option(help="package.module:name of a function() that returns a publisher which fails.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for what has to come.")] = None,
+    no_signals_timeout: Annotated[float | None, typer.Option(help="Seconds in which nothing may come.")] = None,
+    poll_timeout: Annotated[float | None, typer.Option(help="Seconds between looks that no signal wakes.")] = None,
+    gc_timeout: Annotated[float | None, typer.Option(help="Seconds for a subscriber to be dropped (3.13).")] = None,
+    call_timeout: Annotated[float | None, typer.Option(help="Seconds after which a call counts as hanging.")] = None,
+    max_elements: Annotated[int | None, typer.Option(min=0, help="The longest stream it can make.")] = None,
+    recursion: Annotated[
+        int | None, typer.Option(min=1, help="How deep request and on_next may recurse (3.3).")
+    ] = None,
+    skip_stochastic: Annotated[
+        bool | None,
+        typer.Option(help="Skip what is tested by repetition, or don't; default: as the verification has it."),
+    ] = None,
+) -> None:
+    """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
+
+    Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS),
+    or are made to fit what a signal takes. Exits with 0: conformant; 1: a MUST is broken; 2: it could not be judged.
+    """
+    from reactive_runtime.tck._tck_command import Target, judged
+
+    settings = {
+        "default_timeout": timeout,
+        "default_no_signals_timeout": no_signals_timeout,
+        "default_poll_timeout": poll_timeout,
+        "publisher_reference_gc_timeout": gc_timeout,
+        "call_timeout": call_timeout,
+        "max_elements_from_publisher": max_elements,
+        "bounded_depth_of_on_next_and_request_recursion": recursion,
+        "skip_stochastic_tests": skip_stochastic,
+    }
+    with one_line_errors():
+        try:
+            _report(target, judged(Target(target, failed, settings)))
+        except TargetError as error:
+            unable(error)
+            raise typer.Exit(UNABLE) from None
+
+
+NAMED: Final = 3
+"""So many checks that saw the same breach are named below it; the table has all of them."""
+
+STYLES: Final = {"passed": "green", "failed": "bold red", "skipped": None}
+
+WORTH_SAYING: Final = 10.0
+"""Seconds that the kit takes, from which on it says so beforehand."""
+
+
+def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
+    from reactive_runtime.tck._tck_command import Begun
+
+    table = Table(title=f"{target}, rule by rule", title_justify="left", show_lines=False)
+    for title in ("rule", "check", "kind", "outcome"):
+        table.add_column(title)
+    begin = primitives.monotonic()
+    outcomes: list[Outcome] = []
+    for item in heard:
+        if isinstance(item, Begun):
+            if item.seconds > WORTH_SAYING:
+                _say(f"a signal takes up to {item.pace:.2g} s here: the checks will take about {item.seconds:.0f} s")
+            continue
+        outcomes.append(item)
+        entry = item.check
+        kind = entry.kind if entry.original else f"{entry.kind}, extra"
+        table.add_row(entry.rule, entry.sentence, kind, Text(_why(item)), style=STYLES[item.status])
+    judged_any = any(item.status == "passed" and not item.check.asks_nothing for item in outcomes)
+    faults = [item for item in outcomes if item.status == "failed" and not item.rule]
+    if faults and not judged_any and all(not item.rule for item in outcomes):
+        _say(faults[0].why)
+        _stop_unmade(target, faults)
+    _say(table)
+    counts: Counter[str] = Counter(item.status for item in outcomes)
+    broken: dict[str, list[Outcome]] = {}
+    for item in outcomes:
+        if item.status == "failed":
+            broken.setdefault(item.rule, []).append(item)
+    rules = sorted(broken, key=lambda rule: [int(part) for part in rule.split(".")] if rule else [])
+    for rule in rules:
+        first, *others = broken[rule]
+        _say(f"{first.check.name}\n{first.why}")
+        if others:
+            names = [item.check.name for item in others]
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            _say(f"  seen too by {', '.join(names[:NAMED])}{more}")
+        _say("")
+    seconds = primitives.monotonic() - begin
+    _say(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
+    if any(rules):
+        _say(f"BROKEN   rule {', '.join(filter(None, rules))}", "bold red")
+        raise typer.Exit(BROKEN)
+    if faults:
+        _stop_unmade(target, faults)
+    if not judged_any:
+        unable(f"{target}: no check could be made")
+        raise typer.Exit(UNABLE)
+    asked = [item for item in outcomes if item.check.kind != "untested" and not item.check.asks_nothing]
+    made = sum(item.status == "passed" for item in asked)
+    _say(f"CONFORMS no check failed; {made} of {len(asked)} could be made", "green")
+
+
+def _stop_unmade(target: str, faults: list[Outcome]) -> NoReturn:
+    unable(f"{target}: {len(faults)} checks could not be made: {_why(faults[0])}")
+    raise typer.Exit(UNABLE)
+
+
+def _say(what: Table | str, style: str | None = None) -> None:
+    """Print; where there is nothing to print to any more, the exit status says it."""
+    try:
+        out.print(what, style=style, soft_wrap=isinstance(what, str))
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError, SystemExit):  # rich ends the process where a pipe is closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # to the end of the process
+
+
+def _why(outcome: Outcome) -> str:
+    """In a table there is room for a line: what was seen, or why it was skipped."""
+    if outcome.status == "passed":
+        return "passed"
+    seen = next((line for line in outcome.why.splitlines() if line.startswith("  seen: ")), outcome.why)
+    seen = seen.removeprefix("  seen: ").removeprefix(f"rule {outcome.check.rule}: ")
+    rule = f" rule {outcome.rule}," if outcome.rule not in ("", outcome.check.rule) else ""
+    return f"{outcome.status}:{rule} {next(iter(seen.splitlines()), '')}"

@@ -1,0 +1,310 @@
+"""`verify` and `report`: judge recorded runs with Spark, and show what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.table import Table
+
+from reactive_runtime._cli.console import (
+    BROKEN,
+    UNABLE,
+    Conf,
+    Master,
+    Packages,
+    app,
+    one_line,
+    one_line_errors,
+    out,
+    refuse,
+    unable,
+)
+from reactive_runtime._cli.missing import check_installed
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import ReactiveError, TraceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from reactive_runtime.spark._traces import Verdict
+
+__all__ = ["Came", "FailOnRegression", "check_master", "judged", "removed", "reported"]
+
+FailOnRegression = Annotated[
+    bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
+]
+
+_LITTLE = 16 << 20
+"""Bytes of Parquet that are judged in less time than the JVM takes to get up to speed: about a million records."""
+
+
+_REPORT: Final = "report.html"
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such folders.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the tables of the verdict; default: <first>/verdict.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on, and judge each run when it is complete, until interrupted.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="With --follow: judge what has come since the last time, and stop.")
+    ] = False,
+    fail_on_regression: FailOnRegression = False,
+    master: Master = "local[*]",
+    conf: Conf = None,
+    packages: Packages = None,
+) -> None:
+    """Judge recorded runs, any number of any size, by the rules; write the verdict as Parquet.
+
+    With --follow, as a streaming job over one folder, which takes note of what it has judged: it can be killed at any
+    time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged. Exit
+    status 0 says that no rule was broken, 1 that one was, 2 that a run could not be judged.
+    """
+    with one_line_errors():
+        check_installed("pyspark")
+        from reactive_runtime.spark._spark_session import settings_of
+
+        check_master(master)
+        if not follow:
+            refuse(context, ("once",), "is for runs that arrive: add --follow")
+        to = out or runs[0] / "verdict"
+        settings = settings_of(conf, packages)
+        if follow:
+            if len(runs) != 1:
+                raise ReactiveError("--follow: should be given one folder, in which runs arrive")
+            came = _followed(runs[0], to, once, master, settings)
+        else:
+            came = judged(runs, to, master, settings)
+        if came.broken or (came.slower and fail_on_regression):
+            raise typer.Exit(BROKEN)
+        if came.unable:
+            raise typer.Exit(UNABLE)
+
+
+@app.command()
+def report(
+    runs: Annotated[Path, typer.Argument(help="Folder of runs that were judged, or of their verdict.")],
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out", "-o", help=f"The file to write: .html, .md or .json; may be given many times; default: {_REPORT}."
+        ),
+    ] = None,
+) -> None:
+    """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
+    with one_line_errors():
+        check_installed("jinja2", "pyarrow")
+        files = out or [Path(_REPORT)]
+        for file in files:
+            removed(file)
+        reported(runs, files)
+
+
+def reported(runs: Path, to: Sequence[Path]) -> None:
+    """Write the report, and say where it is."""
+    from reactive_runtime.report import write_report
+
+    for file in to:
+        found = write_report(runs, file)
+        out.print(f"report   {file} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+
+
+@app.command()
+def prune(
+    runs: Annotated[Path, typer.Argument(help="Folder of runs.")],
+    nights: Annotated[int, typer.Option(min=1, help="Nights whose traces are kept, counted from the newest.")],
+    verdicts: Annotated[
+        int | None, typer.Option(min=1, help="Nights whose verdicts are kept; all of them, if it is not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+) -> None:
+    """Remove the traces of all but the last nights; their verdicts, which are small, stay as long as you say."""
+    with one_line_errors():
+        from reactive_runtime.report._retention import prune_traces, prune_verdicts
+
+        for path in prune_traces(runs, nights, dry_run=dry_run):
+            out.print(f"removed  {path}", soft_wrap=True)
+        if verdicts is not None:
+            for run in prune_verdicts(runs, verdicts, dry_run=dry_run):
+                out.print(f"removed  verdict on {run}", soft_wrap=True)
+
+
+_MASTERS: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.*\]|yarn|(spark|k8s|sc)://\S+")
+
+
+def check_master(master: str) -> None:
+    """ReactiveError for what can't be one: Spark says that in a hundred lines, and after the load."""
+    if not _MASTERS.fullmatch(master):
+        known = "local[*], local[2], spark://host:port, k8s://..., yarn"
+        raise ReactiveError(f"--master {master}: is no master of Spark: should be like {known}")
+
+
+def removed(file: Path) -> None:
+    """Let what an earlier run has written there not be taken for what comes of this one."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise TraceError(f"{file}: can't be written: {error.strerror}") from error
+
+
+@dataclass
+class Came:
+    """What came of it, to the exit status and JUnit."""
+
+    broken: bool = False
+    slower: list[str] = field(default_factory=list)
+    """What has become slower, a line each."""
+    unable: list[str] = field(default_factory=list)
+    """Why a run could not be judged, a line each."""
+
+    def skipped(self, error: TraceError) -> None:
+        """A run could not be judged."""
+        if str(error) not in self.unable:
+            self.unable.append(str(error))
+            unable(error)
+
+    def add(self, verdict: Verdict) -> None:
+        """A verdict was made, and is shown."""
+        self.broken = self.broken or not verdict.clean
+        self.slower += [_slower(regression) for regression in verdict.regressions]
+
+
+def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str], said: Sequence[str] = ()) -> Came:
+    """Judge the runs below these folders, each that can be, and print the verdict.
+
+    `said`: lines on what could not be judged that have been printed already, and are not printed again.
+    """
+    from reactive_runtime.spark import verify as judge
+    from reactive_runtime.spark._spark_session import BRIEF, JUDGING, is_there
+    from reactive_runtime.testing.trace import check_files, different_runs, run_folders
+
+    came = Came(unable=[*said])
+    # Before Spark starts, which takes its time: is there anything to judge?
+    found = different_runs([run for folder in runs for run in run_folders(folder)], came.skipped)
+    for held in found:
+        if not held.complete:
+            why = "has no metadata" if held.complete is None else "was not completed"
+            out.print(f"note     {held.folder}: {why}; what was recorded is judged", style="yellow", soft_wrap=True)
+    readable = []
+    for held in found:
+        try:
+            readable.append((held, check_files(held.folder)))
+        except TraceError as error:
+            came.skipped(error)
+    if not readable:
+        return came
+    begin = primitives.monotonic()
+    files = [file for _, of in readable for file in of]
+    if not is_there():  # the settings of one that is there are its owner's, and stay as they are
+        brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
+        settings = {**JUDGING, **brief, **settings}
+    spark = _session(master, settings)
+    out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
+    verdict = judge(spark, runs, to, unreadable=came.skipped)
+    if verdict.summary:
+        came.add(verdict)
+        _print_all(verdict, to, begin)
+    return came
+
+
+def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
+    """Spark, or one line on why it can't be started: it says so in a hundred."""
+    from reactive_runtime.spark import session
+
+    try:
+        return session(master, settings)
+    except ReactiveError:
+        raise
+    except Exception as error:
+        raise ReactiveError(f"--master {master}: Spark can't be started there: {one_line(error)}") from error
+
+
+def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str]) -> Came:
+    from reactive_runtime.spark import follow
+
+    spark = _session(master, settings)
+    came = Came()
+    out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
+
+    def on_judged(verdict: Verdict) -> None:
+        runs = sorted({item["run"] for item in verdict.summary})
+        out.print(f"judged   {', '.join(runs)}", soft_wrap=True)
+        came.add(verdict)
+        _print_all(verdict, to, None)
+
+    follow(spark, folder, to, on_judged, came.skipped, once=once)
+    return came
+
+
+def _print_all(verdict: Verdict, to: Path, begin: float | None) -> None:
+    _print_summary(verdict)
+    _print_verdict(verdict)
+    for regression in verdict.regressions:
+        out.print(f"slower   {_slower(regression)}", style="yellow", soft_wrap=True)
+    out.print(f"plan     {verdict.plan}", soft_wrap=True)
+    took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
+    out.print(f"verdict  {to}{took}", soft_wrap=True)
+    if verdict.clean:
+        out.print("clean    no rule was broken", style="green")
+    else:
+        rules = ", ".join(violation["rule"] for violation in verdict.violations)
+        out.print(f"BROKEN   rule {rules}", style="bold red")
+
+
+def _slower(item: Mapping[str, Any]) -> str:
+    since = f", since run {item['since']}" if item["since"] else ""
+    what = f", {item['what']}: {item['now'] / 1000:,.0f} µs" if item["what"] else ""
+    return f"{item['scenario']}{what}, {item['ratio']:.1f} times the usual{since}"
+
+
+def _print_summary(verdict: Verdict) -> None:
+    table = Table(title="what was judged", title_justify="left")
+    names = {
+        "scenario": "scenario",
+        "subscriptions": "subscriptions",
+        "signals": "signals",
+        "cancelled": "cancelled",
+        "late_p99": "late p99",
+        "late_max": "late max",
+        "silence_ns_p99": "silence p99, µs",
+        "silence_ns_max": "silence max, µs",
+    }
+    for key, title in names.items():
+        table.add_column(title, justify="left" if key == "scenario" else "right")
+    for row in verdict.summary:
+        table.add_row(*(_cell(key, row[key]) for key in names))
+    out.print(table)
+
+
+def _cell(key: str, value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value / 1_000:,.0f}" if key.startswith("silence") else f"{value:,}"
+    return str(value)
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    from reactive_runtime.testing._rule_checks import RULES
+
+    broken = {violation["rule"]: violation for violation in verdict.violations}
+    table = Table(title="rule by rule", title_justify="left")
+    for title in ("rule", "asks", "broken", "subscriptions"):
+        table.add_column(title, justify="right" if title in ("broken", "subscriptions") else "left")
+    for rule, asks in RULES.items():
+        found = broken.get(rule)
+        counts = (f"{found['count']:,}", f"{found['subscriptions']:,}") if found else ("-", "-")
+        table.add_row(rule, asks, *counts, style="red" if found else None)
+    out.print(table)
+    for breach in verdict.examples.values():
+        out.print(str(breach), soft_wrap=True)

@@ -1,0 +1,99 @@
+"""The verdict at once, by the judge of this process; and whether Spark's is the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from reactive_runtime._cli.console import out, unable
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import ReactiveError, TraceError
+
+__all__ = ["ENGINES", "AtOnce", "agree", "judge_at_once"]
+
+ENGINES: Final = ("spark", "local")
+
+Rows = Counter[tuple[Any, ...]]
+"""Scenario, subscription, rule, count and first of each violation, as often as it was found."""
+
+_ROW: Final = ["scenario", "subscription", "rule", "count", "first"]
+
+
+@dataclass
+class AtOnce:
+    """What the judge of this process found."""
+
+    violations: dict[Path, Rows] = field(default_factory=dict)
+    """By run, of those that could be judged."""
+    unable: list[str] = field(default_factory=list)
+    """Why others could not."""
+
+    @property
+    def broken(self) -> dict[str, set[str]]:
+        """The rules that each scenario broke."""
+        found: dict[str, set[str]] = {}
+        for rows in self.violations.values():
+            for scenario, _, rule, *_ in rows:
+                found.setdefault(scenario, set()).add(rule)
+        return found
+
+
+def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> AtOnce:
+    """Judge the runs here, and print what came of it: clean or broken; and, to `show`, the first few breaches."""
+    from reactive_runtime.judging import judge_runs, shown
+
+    begin = primitives.monotonic()
+    came, signals = AtOnce(), 0
+    for run in runs:
+        try:
+            judged = judge_runs([run])
+            for breach in shown([run], judged) if show else ():
+                out.print(str(breach), soft_wrap=True)
+        except TraceError as error:
+            came.unable.append(str(error))
+            unable(error)
+            continue
+        came.violations[run] = _rows(judged.violations)
+        signals += int(judged.subscriptions.column("signals").to_numpy().sum())
+    took = f"{signals:,} signals judged in {primitives.monotonic() - begin:.1f} s, in this process"
+    rules = sorted({rule for of in came.broken.values() for rule in of})
+    if rules:
+        with_seed = "" if seed is None else f", with seed {seed}"
+        out.print(f"BROKEN   rule {', '.join(rules)}{with_seed}; {took}", style="bold red", soft_wrap=True)
+    elif came.violations:
+        out.print(f"clean    no rule was broken; {took}", style="green", soft_wrap=True)
+    return came
+
+
+def agree(here: AtOnce, verdict: Path) -> None:
+    """Say that Spark's verdict, in that folder, is the same; ReactiveError names both where it is not."""
+    import pyarrow.parquet as parquet
+
+    count = 0
+    for run, mine in here.violations.items():
+        theirs: Rows = Counter()
+        for file in (verdict / "violations" / run.name).glob("*.parquet"):
+            theirs += _rows(parquet.ParquetFile(file).read(_ROW))
+        if mine != theirs:
+            raise ReactiveError(
+                f"{run}: two judges, two verdicts: {_only('of this process', mine - theirs)};"
+                f" {_only('in Spark', theirs - mine)}: one of them has a fault, please report it with the run"
+            )
+        count += mine.total()
+    out.print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
+
+
+def _rows(table: Any) -> Rows:
+    return Counter(zip(*(table.column(name).to_pylist() for name in _ROW), strict=True))
+
+
+def _only(judge: str, rows: Rows) -> str:
+    if not rows:
+        return f"the judge {judge} alone found nothing"
+    scenario, subscription, rule, count, first = min(rows)
+    others = f", and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+    where = f"subscription {subscription} of {scenario}"
+    return f"the judge {judge} alone found rule {rule} broken {count} time(s), first at {first}, in {where}{others}"

@@ -1,0 +1,127 @@
+"""A process that watches over `stress` and `explore`: however these end, status and verdict are not left to chance.
+
+The load runs what is not ours: a scenario may call `os._exit(0)`, crash, or be killed for its memory. So it runs in a
+process of its own, which says its exit status through a pipe as the last thing it does. Where that has not been said,
+the process has not come to its end, and the status is 2, with a line on standard error.
+
+Ctrl-C and SIGTERM come to the process that watches, which passes them on, as SIGTERM. `Stop` is how the load hears:
+the first lets it end after the round under way; another, half a second later or more, does not wait for that.
+Where there is no `fork`, nothing watches, and Ctrl-C is heard by the load itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Final
+
+import typer
+
+from reactive_runtime._cli.console import UNABLE
+from reactive_runtime._core import primitives
+
+__all__ = ["Stop", "watched"]
+
+_LOAD: Final = "what was recorded can be judged by `reactive-runtime verify`"
+
+_AGAIN: Final = 0.5
+"""Seconds within which two signals are one: a terminal and the process that watches may both send it."""
+
+
+class Stop:
+    """Whether the load is to end before its time. Signals are heard by the main thread."""
+
+    def __init__(self) -> None:
+        self.asked: float | None = None  # the main thread; when
+        self._then: Callable[[], object] | None = None  # the main thread
+
+    @contextlib.contextmanager
+    def heard(self, then: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """While the block runs, a signal is noted, and `then` called; outside of it, one is a KeyboardInterrupt."""
+        self._then = then
+        try:
+            yield
+        finally:
+            self._then = None
+
+    def listen(self) -> None:
+        """From now on, SIGTERM (and SIGINT, where nothing watches) comes here."""
+        signal.signal(signal.SIGTERM, self._signalled)
+        signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self._signalled)
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        now = primitives.monotonic()
+        if self.asked is not None and now - self.asked < _AGAIN:
+            return
+        again, self.asked = self.asked is not None, now
+        if again or self._then is None:
+            raise KeyboardInterrupt
+        self._then()
+
+
+def watched(work: Callable[[], object], what: str = "the load", then: str = _LOAD) -> None:
+    """Do the work in a process that is watched over, and leave with its status. Before any thread has been started.
+
+    `what` did not come to its end, and `then` is what can be done, where its process has not said its status.
+    """
+    if not hasattr(os, "fork"):
+        work()
+        return
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    parent = os.getpid()
+    heard, said = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(said)
+        raise typer.Exit(_watch(child, heard, what, then))
+    os.close(heard)
+    _die_with(parent)
+    status = UNABLE
+    try:
+        work()
+        status = 0
+    except typer.Exit as left:
+        status = left.exit_code
+        raise
+    finally:
+        os.write(said, bytes([status]))
+
+
+def _watch(child: int, heard: int, what: str, then: str) -> int:
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGTERM)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        _, ended = os.waitpid(child, 0)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    os.set_blocking(heard, False)
+    try:
+        received = os.read(heard, 1)
+    except BlockingIOError:  # a process that a scenario has left behind still has the other end
+        received = b""
+    os.close(heard)
+    if received:
+        return received[0]
+    how = f"signal {os.WTERMSIG(ended)}" if os.WIFSIGNALED(ended) else f"status {os.WEXITSTATUS(ended)}"
+    print(f"reactive-runtime: {what} did not come to its end, its process ended with {how}; {then}", file=sys.stderr)
+    return UNABLE
+
+
+def _die_with(parent: int) -> None:
+    """Let this process be killed when the one that watches is gone: its status would reach no process."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
+        library: Any = ctypes.CDLL(None)
+        library.prctl(set_parent_death_signal, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(UNABLE)

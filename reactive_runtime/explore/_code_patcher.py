@@ -1,0 +1,276 @@
+"""Exchanges the code of functions for rewritten code, for the time of an exploration."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import linecache
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+from reactive_runtime.explore._kinds import home_of
+from reactive_runtime.explore._rewriting import (
+    ASSERTIONS,
+    IN_PLACE,
+    SITES,
+    Site,
+    compiled,
+    compiled_with_a_stop,
+    hook_name,
+)
+
+__all__ = ["CodePatcher", "assertions_explained", "functions_in", "sites_of", "source_of", "stopping_before"]
+
+
+def _store(value: Any, item: Any, name: str, site: int) -> None:
+    setattr(item, name, value)
+
+
+def _set_item(value: Any, item: Any, key: Any, site: int) -> None:
+    item[key] = value
+
+
+def _delete_item(item: Any, key: Any, site: int) -> None:
+    del item[key]
+
+
+def _in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int], Any]:
+    return lambda value, operand, site: operator(value, operand)
+
+
+PLAIN: Final[dict[str, Any]] = {
+    "load": lambda item, name, site: getattr(item, name),
+    "call": lambda item, name, site: getattr(item, name),
+    "take": lambda item, name, site: getattr(item, name),
+    "use": lambda item, name, site: getattr(item, name),
+    "function": lambda called, site: called,
+    "look": lambda value, site: value,
+    "resumed": lambda value, site: value,
+    "changing": lambda value, target, site: value,
+    "each": lambda entries, site: entries,
+    "store": _store,
+    "delete": lambda item, name, site: delattr(item, name),
+    "item": lambda item, key, site: item[key],
+    "set_item": _set_item,
+    "delete_item": _delete_item,
+    "at": lambda key, site, writes: None,
+    "turn": lambda site: None,
+    "undisturbed": contextlib.nullcontext,
+    "first": lambda one, other: one,
+    "second": lambda one, other: other,
+    **IN_PLACE,
+    **{f"{name}_at": _in_place(operator) for name, operator in IN_PLACE.items()},
+}
+"""What accesses do when nothing is explored: the calls of rewritten code, outside of an exploration."""
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The codes of the functions in `code`, however deep."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _key(code: CodeType) -> tuple[Any, ...]:
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return code.co_qualname, code.co_firstlineno, arguments, tuple(sorted(code.co_freevars))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file, rewritten."""
+
+    source: str
+    table: dict[tuple[Any, ...], CodeType | None]
+    """The code of each function; None where two can't be distinguished."""
+    sites: range
+
+
+_files: dict[tuple[str, bool], _File] = {}
+"""Rewritten once in a process, and once more with assertions of pytest; written by the one exploration that runs."""
+
+_asserting: list[bool] = []
+"""Not empty while a marked test is explored, of which a process has one at a time."""
+
+
+@contextlib.contextmanager
+def assertions_explained() -> Iterator[None]:
+    """While the block runs, `assert` says what it says in pytest, in modules that pytest has rewritten.
+
+    Sites have other numbers then: a token that was made in such a block is replayed in one.
+    """
+    _asserting.append(True)
+    try:
+        yield
+    finally:
+        _asserting.pop()
+
+
+def _file(filename: str, source: str, asserting: bool) -> _File:
+    known = _files.get((filename, asserting))
+    if known is not None and known.source == source:
+        return known
+    first = len(SITES)
+    table: dict[tuple[Any, ...], CodeType | None] = {}
+    for code in _codes(compiled(source, filename, asserting=asserting)):
+        key = _key(code)
+        table[key] = None if key in table else code
+    _files[filename, asserting] = known = _File(source, table, range(first, len(SITES)))
+    return known
+
+
+@contextlib.contextmanager
+def stopping_before(
+    functions: Iterable[FunctionType], where: tuple[str, int], asked: Callable[[], bool], *, rewritten: bool
+) -> Iterator[None]:
+    """While the block runs, those of the functions that stand in a file ask before a line whether to stop there."""
+    filename, line = where
+    there = [function for function in functions if function.__code__.co_filename == filename]
+    before = [(function, function.__code__) for function in there]
+    setattr(builtins, hook_name("breach"), asked)
+    setattr(builtins, hook_name("breakpoint"), breakpoint)
+    try:
+        if there:
+            asserting = (filename, True) in _files and bool(_asserting)
+            first = sites_of(filename).start if rewritten else None
+            code = compiled_with_a_stop(source_of(filename), filename, line, asserting=asserting, first=first)
+            table = {_key(item): item for item in _codes(code)}
+            for function, now in before:
+                new = table.get(_key(now))
+                if new is not None and new.co_freevars == now.co_freevars:
+                    function.__code__ = new
+        yield
+    finally:
+        for function, code in before:
+            function.__code__ = code
+        setattr(builtins, hook_name("breach"), lambda: False)
+
+
+def source_of(filename: str) -> str:
+    """The source of a file, of a cell of a notebook, of an example; OSError where there is none."""
+    source = "".join(linecache.getlines(filename))
+    if not source:
+        raise OSError(f"{filename} has no source")
+    return source
+
+
+def sites_of(filename: str) -> range:
+    """The numbers of the sites of a rewritten file."""
+    known = _files.get((filename, bool(_asserting))) or _files.get((filename, False))
+    return range(0) if known is None else known.sites
+
+
+def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[FunctionType]:
+    """The functions of those modules that can be reached from them, from classes, functions and their closures.
+
+    Without those that were generated, as the methods of dataclasses are.
+    """
+    found: list[FunctionType] = []
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        item = stack.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, FunctionType):
+            if _is_within(home_of(item), modules) and not item.__code__.co_qualname.startswith("__create_fn__"):
+                found.append(item)
+            stack.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
+            stack.extend(item.__dict__.values())
+            stack.extend(item.__defaults__ or ())
+        elif isinstance(item, ModuleType):
+            if item.__name__ in modules:
+                stack.extend(vars(item).values())
+        elif isinstance(item, type):
+            if item.__flags__ & _HEAP and _is_within(item.__module__, modules):
+                stack.extend(vars(item).values())
+                stack.extend(item.__mro__[1:-1])
+        elif isinstance(item, staticmethod | classmethod | MethodType):
+            stack.append(item.__func__)
+        elif isinstance(item, property):
+            stack.extend(one for one in (item.fget, item.fset, item.fdel) if one is not None)
+        elif isinstance(item, functools.partial):
+            stack.extend((item.func, *item.args, *item.keywords.values()))
+        elif isinstance(item, functools.cached_property):
+            stack.append(item.func)
+        elif isinstance(item, list | tuple):
+            stack.extend(item[:50])
+        elif isinstance(item, dict):
+            stack.extend(list(item.values())[:50])
+    return found
+
+
+_HEAP: Final = 1 << 9
+"""Of a class that was made by a statement."""
+
+
+def _is_within(module: object, modules: frozenset[str]) -> bool:
+    """Whether it is one of those, or none: `exec` makes functions and classes that say they are builtins."""
+    return module in modules or module is None or module == "builtins"
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+class CodePatcher:
+    """While the block runs, these functions run rewritten code."""
+
+    def __init__(self, functions: Iterable[FunctionType], hooks: dict[str, Any]) -> None:
+        self._hooks = {hook_name(name): hook for name, hook in hooks.items()}
+        self.hidden: list[FunctionType] = []
+        """Functions without a source, or with one that is not theirs."""
+        unreadable: set[str] = set()
+        self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
+        self._plain: dict[str, list[CodeType]] = {}
+        files: dict[str, _File] = {}
+        for function in functions:
+            code = function.__code__
+            name = code.co_filename
+            if name not in files and name not in unreadable:
+                try:
+                    asserting = bool(_asserting) and ASSERTIONS in function.__globals__
+                    files[name] = _file(name, source_of(name), asserting)
+                except (SyntaxError, OSError):
+                    unreadable.add(name)
+            new = files[name].table.get(_key(code)) if name in files else None
+            if new is not None and new.co_freevars == code.co_freevars:
+                self._pairs.append((function, code, new))
+            else:
+                self.hidden.append(function)
+
+    def code_of(self, site: Site) -> CodeType | None:
+        """The code, as it was, of the function that the site stands in."""
+        if site.filename not in self._plain:
+            self._plain[site.filename] = list(
+                _codes(compile(source_of(site.filename), site.filename, "exec", dont_inherit=True))
+            )
+        found: CodeType | None = None
+        for code in self._plain[site.filename]:
+            if any(line == site.line for _, _, line in code.co_lines()):
+                inner = found is None or code.co_firstlineno >= found.co_firstlineno
+                found = code if inner else found
+        return found
+
+    def __enter__(self) -> CodePatcher:
+        for name, hook in self._hooks.items():
+            setattr(builtins, name, hook)
+        for function, _, new in self._pairs:
+            function.__code__ = new
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pair in self._pairs:
+            pair[0].__code__ = pair[1]
+        # A generator that was begun in a run, or a function that was made in one, may live on with rewritten code.
+        for name, plain in PLAIN.items():
+            setattr(builtins, hook_name(name), plain)

@@ -1,0 +1,223 @@
+"""Puts the stand-ins in place for the time of an exploration, and takes them away again.
+
+Three doors lead to threads: the package's own (`_core.primitives`), the modules of the standard library, and names
+that a module under exploration has imported from those, `from threading import Lock`, or holds at its top, a lock
+made when it was imported. Each is changed in one place, `installed`, and restored when the block ends, whatever
+happened in it. Production classes are not touched but for three methods of `threading.Thread`, which are needed for
+the classes that derive from it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import concurrent.futures
+import concurrent.futures._base
+import concurrent.futures.process
+import concurrent.futures.thread
+import contextlib
+import datetime
+import gc
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from reactive_runtime import executors
+from reactive_runtime._core import dropping, exits, fuse, primitives, trampoline
+from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore import _conditions as conditions
+from reactive_runtime.explore import _instrumented as instrumented
+from reactive_runtime.explore import _threads as threads
+from reactive_runtime.explore._scheduler import Scheduler
+from reactive_runtime.explore._task import Aborted
+
+__all__ = ["installed"]
+
+_NAMES: Final[dict[str, Any]] = {
+    "Lock": instrumented.Lock,
+    "RLock": instrumented.RLock,
+    "Condition": conditions.Condition,
+    "Event": conditions.Event,
+    "Semaphore": conditions.Semaphore,
+}
+_new_lock: Final = threading.Lock
+_REAL_LOCK: Final = type(_new_lock())
+_REAL_RLOCK: Final = type(threading.RLock())
+
+
+def _changes() -> Iterator[tuple[Any, str, Any]]:
+    """Which name of which module or class becomes what."""
+    for name, item in _NAMES.items():
+        yield threading, name, item
+        yield primitives, name, item
+    yield threading, "BoundedSemaphore", conditions.bounded
+    yield threading, "_allocate_lock", _for_waiting
+    yield threading, "_time", threads.standing
+    yield _thread, "start_new_thread", threads.start_new_thread
+    yield threading, "current_thread", threads.current_thread
+    yield threading.Thread, "start", threads.start
+    yield threading.Thread, "join", threads.join
+    yield threading.Thread, "is_alive", threads.is_alive
+    for module in (queue, primitives):
+        yield module, "SimpleQueue", conditions.SimpleQueue
+    yield queue, "time", threads.standing
+    for module in (concurrent.futures, concurrent.futures.thread, primitives):
+        yield module, "ThreadPoolExecutor", threads.Pool
+    yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
+    yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
+    yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
+    yield concurrent.futures.Future, "__hash__", threads.hash_of_future
+    yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
+    yield time, "sleep", threads.sleep
+    yield time, "time", threads.time_of_day
+    yield time, "time_ns", threads.time_of_day_ns
+    yield datetime, "datetime", threads.DateTime
+    yield datetime, "date", threads.Date
+    for name in ("monotonic", "perf_counter"):
+        yield time, name, threads.monotonic
+        yield time, f"{name}_ns", threads.now_ns
+    yield primitives, "monotonic", threads.standing
+    yield primitives, "now_ns", threads.now_ns
+    yield primitives, "pause", threads.pause
+    yield primitives, "SPINS", 1
+    yield executors, "_shared", None
+    yield dropping, "active_handler", _outside(dropping.active_handler)
+    yield logging.Logger, "handle", _outside(logging.Logger.handle)
+    import asyncio  # takes longer than all the rest
+
+    from reactive_runtime.explore import _event_loop as event_loop
+
+    yield asyncio.events, "new_event_loop", event_loop.ExploredEventLoop
+    yield asyncio, "new_event_loop", event_loop.ExploredEventLoop
+    yield asyncio, "SelectorEventLoop", event_loop.ExploredEventLoop
+
+
+def _for_waiting() -> Any:
+    """What `wait` of a condition sleeps on. Conditions of before work on, for threads of before: with real locks."""
+    return _new_lock() if instrumented.foreign() else instrumented.Lock()
+
+
+def _outside(report: Callable[..., object]) -> Callable[..., None]:
+    """Something that was there before the program, and has locks of its own: nothing in it is a point.
+
+    What is reported while a run is taken down says nothing about the program, and is left out; so is what comes of it
+    afterwards, and out of garbage, of which it is not known whether its run was taken down.
+    """
+
+    def reported(*arguments: Any) -> None:
+        scheduler = instrumented.active
+        if scheduler is None or not scheduler.active:
+            remains = scheduler is not None and (scheduler.aborting or scheduler.collecting)
+            if not remains or instrumented.foreign():
+                report(*arguments)
+        elif not scheduler.aborting:
+            with scheduler.undisturbed():
+                report(*arguments)
+
+    return reported
+
+
+def _unless_aborted(hook: Callable[[Any], object]) -> Callable[[Any], None]:
+    """A run that is taken down may reach a thread inside of a finaliser, which can't pass that on."""
+
+    def unraisable(item: Any) -> None:
+        if item.exc_type is not Aborted:
+            hook(item)
+
+    return unraisable
+
+
+def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    raise ExploreError(
+        "a task was submitted to a pool that was made outside of the scenario, whose threads are not controlled:"
+        " make the pool in the scenario's set-up, or in an actor"
+    )
+
+
+def _processes(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    raise ExploreError("a task was submitted to a pool of processes: the explorer orders threads, not processes")
+
+
+class _Undo:
+    """What was there before."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, bool, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        namespace = vars(owner)
+        self._before.append((owner, name, name in namespace, namespace.get(name)))
+        setattr(owner, name, value)
+
+    def undo(self) -> None:
+        while self._before:
+            owner, name, had, value = self._before.pop()
+            if had:
+                setattr(owner, name, value)
+            else:
+                delattr(owner, name)
+
+
+@contextlib.contextmanager
+def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[None]:
+    """Stand in for the primitives while the block runs, in `modules` also under the names they have imported."""
+    undo = _Undo()
+    collecting, freezes = gc.isenabled(), gc.get_freeze_count() == 0
+    before = instrumented.standing_for(scheduler)
+    try:
+        changes = list(_changes())
+        if scheduler.carriers.greenlets:
+            changes += [(item, "get_ident", threads.get_ident) for item in (threading, primitives)]
+            changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
+            changes += [(exits, "here", threads.Local()), (trampoline, "here", threads.Local())]
+        renamed = {
+            id(vars(owner)[name]): change for owner, name, change in changes if name in vars(owner) and _is_api(owner)
+        }
+        renamed |= {id(_REAL_LOCK): instrumented.Lock}
+        for module in modules:
+            for name, value in list(vars(module).items()):
+                stand_in = renamed.get(id(value)) if callable(value) else None
+                if stand_in is not None and module is not primitives:
+                    undo.set(module, name, stand_in)
+            for owner in _owners_of_locks(module):
+                for name, value in list(vars(owner).items()):
+                    if isinstance(value, _REAL_LOCK) and not value.locked():
+                        undo.set(owner, name, _lasting(scheduler, instrumented.Lock()))
+                    elif isinstance(value, _REAL_RLOCK):
+                        undo.set(owner, name, _lasting(scheduler, instrumented.RLock()))
+        for owner, name, entry in changes:
+            undo.set(owner, name, entry)
+        fuse.forget()
+        gc.disable()
+        if freezes:
+            gc.freeze()  # what was there before is not looked at when garbage is collected between runs
+        yield
+    finally:
+        undo.undo()
+        instrumented.standing_for(before)
+        fuse.forget()
+        if freezes:
+            gc.unfreeze()
+        if collecting:
+            gc.enable()
+
+
+def _is_api(owner: Any) -> bool:
+    return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
+
+
+def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
+    """The module, and the classes at its top: what is made once, and outlives a run."""
+    yield module
+    for value in list(vars(module).values()):
+        if type(value) is type and value.__module__ == module.__name__:
+            yield value
+
+
+def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:
+    scheduler.lasting.append(lock)
+    return lock

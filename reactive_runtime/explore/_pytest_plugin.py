@@ -1,0 +1,118 @@
+"""A test under `@pytest.mark.explore` runs under many schedules. Imported when the first such test runs.
+
+The hooks are in `pytest_reactive_runtime`, outside of this package: pytest imports them in every run, and they import
+nothing of it, so a run without the marker costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore import Result, Scenario, explore, replay
+from reactive_runtime.explore._code_patcher import assertions_explained
+from reactive_runtime.explore._explore_command import saved, token_in
+
+__all__ = ["explore_test"]
+
+
+def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
+    """Explore a marked test. Fails it under the first schedule that fails, and writes that schedule to its file."""
+    if marker.args:
+        raise ValueError("the marker explore takes keywords only, those of reactive_runtime.explore.explore")
+    function = pyfuncitem.obj
+    fixtures = _Fixtures(pyfuncitem)
+
+    def test(arguments: dict[str, Any]) -> None:
+        function(**arguments)
+
+    scenario: Scenario[Any] = Scenario(
+        fixtures.set_up,
+        {"test": [test]},
+        tear_down=fixtures.tear_down,
+        name=pyfuncitem.name,
+        parts=[function, *fixtures.functions],
+    )
+    file = _file(pyfuncitem)
+    with assertions_explained():
+        _explore(scenario, file, marker)
+
+
+def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> None:
+    before = _again(scenario, file)
+    if before is not None and before.failure is not None:
+        pytest.fail(f"fails again, under the schedule of {file}:\n{_why(before)}", pytrace=False)
+    result = explore(scenario, **marker.kwargs)
+    if result.failure is None:
+        file.unlink(missing_ok=True)
+        if not result.holds:
+            pytest.fail(str(result), pytrace=False)
+        return
+    if isinstance(error := result.failure.error, pytest.skip.Exception | pytest.fail.Exception):
+        raise error
+    saved(result, file)
+    pytest.fail(f"fails under a schedule that was written to {file}:\n{_why(result)}", pytrace=False)
+
+
+class _Fixtures:
+    """The fixtures of a test, those of function scope anew for each schedule.
+
+    Those of a wider scope, and pytest's own (`tmp_path`, `monkeypatch`), are set up once.
+    """
+
+    def __init__(self, item: pytest.Function) -> None:
+        self._item: Any = item
+        info = self._item._fixtureinfo
+        self._anew: list[Any] = [
+            definition
+            for name in info.names_closure
+            for definition in info.name2fixturedefs.get(name, ())
+            if definition.scope == "function" and (not _is_pytests(definition.func) or name.startswith("_xunit_"))
+        ]
+
+    @property
+    def functions(self) -> list[Any]:
+        """Those of the program: they are looked into."""
+        return [definition.func for definition in self._anew if not _is_pytests(definition.func)]
+
+    def set_up(self) -> dict[str, Any]:
+        """The arguments of the test."""
+        item = self._item
+        if self._anew:
+            self.tear_down(None)  # pytest has set them up once, before the first schedule
+            item._initrequest()
+            item._request._fillfixtures()
+        return {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+
+    def tear_down(self, _: object) -> None:
+        """After a schedule. What is torn down already has nothing left to do."""
+        for definition in reversed(self._anew):
+            definition.finish(self._item._request)
+
+
+def _is_pytests(function: Any) -> bool:
+    return (getattr(function, "__module__", None) or "").partition(".")[0] in ("_pytest", "pytest")
+
+
+def _again(scenario: Scenario[Any], file: Path) -> Result | None:
+    """The schedule that failed last time; None where there is none, or the source is another by now."""
+    if not file.exists():
+        return None
+    try:
+        return replay(scenario, token_in(file))
+    except ExploreError:
+        return None
+
+
+def _why(result: Result) -> str:
+    assert result.failure is not None
+    return f"{result.failure.message}\n\n{result.failure.diagram()}"
+
+
+def _file(item: pytest.Function) -> Path:
+    name = re.sub(r"[^\w.-]+", "_", f"{item.path.stem}.{item.name}")
+    return item.path.parent / "__schedules__" / f"{name}.schedule"

@@ -1,0 +1,679 @@
+"""Finds the fields that threads race for, and makes points of them.
+
+Every access of rewritten code comes by here. Two accesses of one location, by two threads, one of them a store, that
+no primitive puts in order, are a race: from the next run on, all sites that accessed it are points of choice. What is
+always guarded by a lock never becomes one: the order of the guarded pieces is chosen where the lock is acquired, and
+no other order can be distinguished. So a schedule has few points, and those are where threads can disagree.
+
+Order is kept by vector clocks: a release leaves the clock of its thread behind, an acquire takes it over. A race that
+one schedule hides, because a lock happened to be taken in between, is seen in another; an exhaustive search begins
+anew when it has seen one.
+
+Locations live for one run: an attribute of an object, a built-in container as a whole, a shared name. They keep their
+objects alive until the run has ended, so that no two of them have the same `id`; what has a finaliser, a generator or
+an object with `__del__`, dies when the program lets go of it, and takes its locations along.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from types import (
+    FunctionType,
+    GeneratorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+from reactive_runtime.explore._carriers import real_ident
+from reactive_runtime.explore._kinds import (
+    BUILTIN,
+    FILES,
+    OPAQUE,
+    OUTSIDE,
+    PLAIN,
+    STEPPING,
+    VIEW,
+    Kinds,
+    attributes_of,
+    holder_of,
+)
+from reactive_runtime.explore._rewriting import IN_PLACE, SITES, Site
+from reactive_runtime.explore._scheduler import Scheduler
+from reactive_runtime.explore._task import CUT, Stop, Task
+from reactive_runtime.explore._threads import real_current_thread
+
+__all__ = ["Watcher", "kept"]
+
+_ALL_SHOWN: Final = bytes(entry or 2 for entry in range(256))
+_NONE_SHOWN: Final = bytes(0 if entry == 2 else entry for entry in range(256))
+TURNS: Final = 1_000
+"""How often a loop may go round without a point."""
+SHOWN: Final = 2
+"""Of a site: no point, but to be shown. (1: a point.)"""
+_LONGEST: Final = 60
+"""Characters that are shown of a call."""
+_BOUND: Final = BUILTIN | {MethodWrapperType}
+_METHODS: Final = _BOUND | {MethodType}
+_NAMED: Final = _BOUND | {FunctionType, MethodType, WrapperDescriptorType, MethodDescriptorType}
+_LASTING: Final = (ModuleType, type(None))
+
+
+def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
+    """What keeps the id of `it` from being given to another object: itself; a weak reference, if it has a finaliser."""
+    if type(entry) is not GeneratorType and not hasattr(type(entry), "__del__"):
+        return entry
+    try:
+        return weakref.ref(entry, gone)
+    except TypeError:  # has slots, and none for this
+        return entry
+
+
+class _Location:
+    """One location, in one run."""
+
+    __slots__ = ("blind", "it", "looked", "r", "sites", "stored", "stored_by", "w")
+
+    def __init__(self, entry: Any) -> None:
+        self.it: Any = entry
+        self.w: int = 0  # chains, as those of stand-ins
+        self.r: int = 0
+        self.stored_by: int = -1  # the thread that stored last,
+        self.stored: int = 0  # and when, by its own clock
+        self.looked: dict[int, int] = {}  # thread: when it looked last, since then
+        self.sites: set[int] = set()  # where it was accessed
+        self.blind: set[int] = set()  # where by code that is not looked into
+
+
+class Watcher:
+    """Watches the accesses of one exploration."""
+
+    def __init__(self, scheduler: Scheduler, files: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
+        self._scheduler = scheduler
+        self._files = frozenset(files)
+        self._kinds = Kinds(modules)
+        self.racing: bytearray = bytearray(len(SITES) + 1024)
+        """Which sites are points."""
+        self.found: int = 0
+        """How many sites are; more of them: what was seen before does not hold any more."""
+        self.frozen = False
+        """Whether there shall be no further points."""
+        self._locations: dict[Any, _Location] = {}
+        self._written: set[str] = set()  # names of attributes that are stored while threads run: others can't race
+        self._new: set[str] = set()
+        self.by_name: set[str] = set()
+        """Names of attributes that are stored by `setattr` and its like."""
+        self.of_classes: set[str] = set()
+        """Names of attributes of classes that are stored while threads run: they are loaded through others, too."""
+        self._new_of_classes: set[str] = set()
+        self._methods: dict[int, type] = {}  # where an attribute of that type is a method
+        self._safe: dict[int, Any] = {}  # where this is called, which needs no look
+        self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
+        self._blind: set[int] = set()  # where what raced was handed to code that is not looked into
+        self._pending: set[int] = set()  # sites that are points from the next run on
+        self.last: int = 0
+        self.turns: int = 0  # how often a loop has gone round since that step
+        self._by_site: dict[int, _Location] = {}  # where a load was last
+        self._raced: set[_Location] = set()  # seen in this run
+        self.entered: _Location | None = None  # the generator that is about to go on
+
+    def prepare(self) -> None:
+        """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
+        self._written |= {
+            site.stores for site in SITES if not site.building and site.filename in self._files and site.stores
+        }
+
+    def forget(self) -> None:
+        """After the last run: drop what the program made, while its functions still are what they were."""
+        self._drop()
+        self._methods.clear()
+        self._safe.clear()
+        self._wrapped.clear()
+
+    def _drop(self) -> None:
+        self._locations.clear()
+        self._by_site.clear()
+        self.entered = None
+        for entry in self._raced:
+            self._pending |= entry.sites
+            self._blind |= entry.blind
+        self._raced.clear()
+
+    def not_looked_into(self) -> list[str]:
+        """The calls that have changed, in code that is not looked into, what another thread accessed meanwhile."""
+        for entry in self._raced:
+            self._blind |= entry.blind
+        sites = sorted((SITES[site] for site in self._blind), key=lambda site: (site.filename, site.line, site.column))
+        found = (f"`{_text(site)}` at {_base(site.filename)}:{site.line}" for site in sites)
+        return list(dict.fromkeys(found))
+
+    def begin(self) -> None:
+        """Before each run."""
+        self._drop()
+        self.last = -1
+        if not self.frozen:
+            self.learn()
+        if len(self.racing) < len(SITES):
+            self.racing.extend(bytes(len(SITES) - len(self.racing) + 1024))
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something to learn."""
+        self._pending = {site for site in self._pending if not self.racing[site]}
+        return bool(self._pending or self._new)
+
+    def learn(self) -> None:
+        """Make points of what has raced, or waited in a loop, since."""
+        self.mark(sorted(self._pending))
+        self._pending.clear()
+        self._written |= self._new
+        self.of_classes |= self._new_of_classes
+        self.found += len(self._new)
+        self._new.clear()
+        self._new_of_classes.clear()
+
+    def points(self) -> tuple[bytes, frozenset[str], frozenset[str], int]:
+        """What is a point, for `go_back`."""
+        return bytes(self.racing), frozenset(self._written), frozenset(self.of_classes), self.found
+
+    def go_back(self, points: tuple[bytes, frozenset[str], frozenset[str], int]) -> None:
+        """What has become a point since is none. What is to be learned is forgotten."""
+        racing, written, of_classes, self.found = points
+        self.racing[: len(racing)] = racing
+        self._written.intersection_update(written)
+        self.of_classes.intersection_update(of_classes)
+        self._pending.clear()
+        self._new.clear()
+        self._new_of_classes.clear()
+
+    def write(self, name: str, *, of_class: bool = False) -> None:
+        """Attributes of that name are stored: from the next run on their loads are looked at."""
+        self._new.add(name)
+        if of_class:
+            self._new_of_classes.add(name)
+
+    def may_race(self, names: Iterable[str], of_classes: Iterable[str]) -> None:
+        """Attributes of these names are stored while threads run."""
+        self.of_classes |= set(of_classes)
+        self.by_name |= set(names)
+        self._written |= self.by_name
+
+    def mark(self, sites: list[int]) -> None:
+        """Make points of these."""
+        for site in sites:
+            if not self.racing[site]:
+                self.racing[site] = 1
+                self.found += 1
+                self._written.add(SITES[site].what.rpartition(".")[2])
+
+    def show(self, yes: bool) -> None:
+        """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
+        if yes:
+            self._written |= {site.stores for site in SITES} - {""}
+        self.racing[:] = self.racing.translate(_ALL_SHOWN if yes else _NONE_SHOWN)
+
+    def hooks(self) -> dict[str, Any]:
+        """What the calls of rewritten code call."""
+        scheduler, watcher = self._scheduler, self
+        locations, racing = self._locations, self.racing
+        reached, touched = self._reached, self._touched
+
+        by_site, written, methods = self._by_site, self._written, self._methods
+        of_classes = self.of_classes
+        safe, wrapped = self._safe, self._wrapped
+        kinds = self._kinds
+        plain = kinds.plain
+
+        def load(entry: Any, name: str, site: int) -> Any:
+            """An attribute, to look into further. `access`, written out: most accesses are of this kind."""
+            if name not in written or not scheduler.watching:
+                return getattr(entry, name)
+            location = by_site.get(site)
+            if location is None or location.it is not entry:
+                if name in of_classes and (holder := holder_of(entry, name)) is not None:
+                    access(holder, name, None, site, False)
+                    access(entry, name, None, site, False)  # it may get one of its own
+                    return getattr(entry, name)
+                location = by_site[site] = find(entry, name)
+                location.sites.add(site)
+            me = scheduler.current
+            if racing[site]:
+                if scheduler.step_log is None and real_ident() == me.ident:  # `reached`, written out
+                    me.location, me.writes, me.what = location, False, site
+                    scheduler.step(me)
+                    if scheduler.tracking:  # `Scheduler.note`, written out
+                        me.chain = chain = hash((me.chain, location.w))
+                        location.r = (location.r + chain) & 0xFFFF_FFFF_FFFF_FFFF
+                        if scheduler.observer is not None:
+                            scheduler.observer.noted(me, location, False)
+                else:
+                    reached(location, site, False, entry, name)
+            index = me.index
+            by = location.stored_by
+            if by >= 0 and by != index and (by >= len(me.vc) or me.vc[by] < location.stored):
+                touched(location, False)
+            else:
+                location.looked[index] = me.vc[index]
+            return getattr(entry, name)
+
+        def take(entry: Any, name: str, site: int) -> Any:
+            """An attribute that is kept, or handed on: a method of a container is then called where it is not seen."""
+            kind = type(entry)
+            if name in written and (kind in plain or kinds.of(kind) is PLAIN or kinds.method(kind, name) is None):
+                value = load(entry, name, site)
+            else:
+                value = getattr(entry, name)
+            if type(value) in _METHODS and scheduler.watching and kinds.of(type(value.__self__)) is not PLAIN:
+                if type(value) is MethodType and kinds.shows(value.__func__):
+                    return value
+                return _Method(handing, value, site)
+            return value
+
+        def call(entry: Any, name: str, site: int) -> Any:
+            """An attribute that is called: mostly a method, which is never stored."""
+            if methods.get(site) is type(entry):
+                return getattr(entry, name)
+            return dispatched(entry, name, site)
+
+        def dispatched(entry: Any, name: str, site: int) -> Any:
+            if not scheduler.watching:
+                return getattr(entry, name)
+            kind = type(entry)
+            if kind is not ModuleType:
+                method = kinds.method(kind, name)
+                if kinds.of(kind) is not PLAIN and method is not None:
+                    value = getattr(entry, name)
+                    return value if kinds.shows(getattr(value, "__func__", value)) else handing(value, site, entry)
+                if type(method) is FunctionType and kinds.known(method) and name not in attributes_of(entry, kind):
+                    methods[site] = kind
+                    return getattr(entry, name)
+            return function(load(entry, name, site), site)
+
+        def function(called: Any, site: int) -> Any:
+            """What is called, or what is called instead: it says first what is about to be accessed."""
+            if safe.get(site) is called or not scheduler.watching:
+                return called
+            known = wrapped.get(site)
+            if known is not None and known[0] is called:
+                return known[1]
+            kind = type(called)
+            if kind is FunctionType:
+                if kinds.known(called):
+                    if called.__closure__ is None:
+                        safe[site] = called
+                    return called
+            elif kind is MethodType:
+                if kinds.shows(called.__func__) or (
+                    kinds.known(called.__func__) and kinds.of(type(called.__self__)) is PLAIN
+                ):
+                    return called
+            elif kind is _Method:
+                return handing(called.method, site)
+            elif issubclass(kind, type):
+                if kinds.builds(called):
+                    safe[site] = called
+                    return called
+            elif kind in BUILTIN:
+                if kinds.is_free(called):
+                    safe[site] = called
+                    return called
+            elif type(kinds.method(kind, "__call__")) is FunctionType and kinds.of(kind) is PLAIN:
+                return called
+            instead = handing(called, site)
+            if (
+                kind is not MethodType
+                and type(getattr(called, "__self__", None) if kind in _BOUND else None) in _LASTING
+            ):
+                wrapped[site] = (called, instead)
+            return instead
+
+        def handing(called: Any, site: int, owner: Any = None) -> Any:
+            """`called`, which is code that is not rewritten: what it is handed is accessed as it is called."""
+            kind = type(called)
+            name = called.__name__ if kind in _NAMED else ""
+            if (special := specials.get(called) if kind in BUILTIN else None) is not None:
+                return lambda *arguments, **keywords: special(called, arguments, keywords, site)
+            if name in _ATTRIBUTE and kind in (MethodWrapperType, WrapperDescriptorType):
+                return lambda *arguments: attribute(called, arguments, site)
+            if kinds.is_partial(kind):
+                inner = function(called.func, site)
+                return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
+            if owner is None and kind in _METHODS:
+                owner = called.__self__
+            if type(owner) is ModuleType:
+                owner = None
+            if owner is not None and kinds.of(type(owner)) is PLAIN:
+                owner = None
+            writes = kinds.changes(called, name, owner)
+            blind, place = kinds.place(called)
+
+            def instead(*arguments: Any, **keywords: Any) -> Any:
+                if scheduler.watching:
+                    for entry in arguments:
+                        if type(entry) not in plain:
+                            touch(entry, site, writes and owner is None, blind)
+                    for entry in keywords.values():
+                        if type(entry) not in plain:
+                            touch(entry, site, writes and owner is None, blind)
+                    if owner is not None:
+                        touch(owner, site, writes, blind)
+                    elif place is not None:
+                        at_place(place, site, blind)
+                return called(*arguments, **keywords)
+
+            return instead
+
+        def touch(entry: Any, site: int, writes: bool, blind: bool = False) -> None:
+            """`entry` is looked into, or changed: what that means depends on what it is."""
+            kind = kinds.of(type(entry))
+            if kind is PLAIN:
+                return
+            if kind in (FILES, OUTSIDE):
+                at_place(kinds.outside(type(entry)), site, kind is OUTSIDE)
+                return
+            if type(entry) is GeneratorType:
+                watcher.entered = find(entry, "next")
+            if kind is not VIEW:
+                access(entry, "next" if kind is STEPPING else "", entry, site, writes or kind is STEPPING)
+                if blind or kind is OPAQUE:
+                    find(entry, "next" if kind is STEPPING else "").blind.add(site)
+            if kind in (VIEW, STEPPING, OPAQUE):
+                for other in kinds.beneath(entry):
+                    touch(other, site, writes and kind is not STEPPING, blind or kind is OPAQUE)
+
+        def at_place(place: str, site: int, blind: bool) -> None:
+            """Something that no object stands for: files, a database, the state of a package."""
+            location = locations.get(place)
+            if location is None:
+                location = locations[place] = _Location(place)
+            if blind:
+                location.blind.add(site)
+            if not place.startswith("·"):  # to stop in the middle of a transaction would block others for real
+                if racing[site]:
+                    reached(location, site, True, None, place)
+                location.sites.add(site)
+            touched(location, True)
+
+        def attribute(called: Any, arguments: tuple[Any, ...], site: int) -> Any:
+            """`object.__setattr__` and its like."""
+            given = arguments if type(called) is WrapperDescriptorType else (called.__self__, *arguments)
+            if scheduler.watching and len(given) > 1:
+                changed(called.__name__ != "__getattribute__", given, site)
+            return called(*arguments)
+
+        def changed(writes: bool, given: tuple[Any, ...], site: int) -> None:
+            entry, name = given[:2]
+            if writes and type(name) is str:
+                watcher.by_name.add(name)
+                writing(entry, name)
+            if not writes and name in of_classes and (holder := holder_of(entry, name)) is not None:
+                access(holder, name, None, site, False)
+            if name in written:
+                access(entry, name, given[2] if len(given) > 2 else None, site, writes)
+
+        def by_name(called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
+            """`getattr`, `setattr` and their like."""
+            if scheduler.watching and len(arguments) > 1:
+                changed(called in (setattr, delattr), arguments if called is setattr else arguments[:2], site)
+            return called(*arguments, **keywords)
+
+        specials = dict.fromkeys((getattr, setattr, delattr, hasattr), by_name)
+
+        def look(value: Any, site: int) -> Any:
+            """A value that is tested, compared, unpacked."""
+            if type(value) in plain or not scheduler.watching:
+                return value
+            touch(value, site, False)
+            return value
+
+        def changing(value: Any, target: Any, site: int) -> Any:
+            """A local name is assigned to with an operator, by `value`."""
+            if type(target) not in plain and scheduler.watching:
+                touch(target, site, True)
+            return value
+
+        def resumed(value: Any, site: int) -> Any:
+            """A generator goes on: another thread that asks it for its next is refused from here on."""
+            location = watcher.entered
+            if location is not None and scheduler.watching:
+                watcher.entered = None
+                if racing[site]:
+                    reached(location, site, True, None, "next")
+                location.sites.add(site)
+                touched(location, True)
+            return value
+
+        def each(entries: Any, site: int) -> Any:
+            """What a loop goes through."""
+            if type(entries) in plain or not scheduler.watching or kinds.of(type(entries)) is PLAIN:
+                return entries
+            return steps(entries, site)
+
+        def steps(entries: Any, site: int) -> Iterator[Any]:
+            if scheduler.watching and kinds.of(type(entries)) is not STEPPING:
+                touch(entries, site, False)  # an iterator remembers what it was made of: a later change may end it
+            iterator = iter(entries)
+            while True:
+                if scheduler.watching:
+                    touch(entries, site, False)
+                try:
+                    entry = next(iterator)
+                except StopIteration:
+                    return
+                yield entry
+
+        def in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int], Any]:
+            def operated(value: Any, operand: Any, site: int) -> Any:
+                if type(value) not in plain and scheduler.watching:
+                    touch(value, site, True)
+                return operator(value, operand)
+
+            return operated
+
+        def find(entry: Any, name: str) -> _Location:
+            key = (id(entry), name)
+            location = locations.get(key)
+            if location is None:
+                location = locations[key] = _Location(kept(entry, lambda _: locations.pop(key, None)))
+            return location
+
+        def use(entry: Any, name: str, site: int) -> Any:
+            """An attribute whose value is looked into."""
+            value = load(entry, name, site) if name in written else getattr(entry, name)
+            if type(value) not in plain and scheduler.watching:
+                touch(value, site, False)
+            return value
+
+        def writing(entry: Any, name: str) -> None:
+            """An attribute is about to be stored: that of a class is read through others, too."""
+            if issubclass(type(entry), type) and name not in of_classes:
+                watcher.write(name, of_class=True)
+            elif name not in written:
+                watcher.write(name)
+
+        def store(value: Any, entry: Any, name: str, site: int) -> None:
+            if scheduler.watching:
+                writing(entry, name)
+                access(entry, name, value, site, True)
+            setattr(entry, name, value)
+
+        def delete(entry: Any, name: str, site: int) -> None:
+            if scheduler.watching:
+                writing(entry, name)
+                access(entry, name, None, site, True)
+            delattr(entry, name)
+
+        def access(entry: Any, name: str, value: Any, site: int, writes: bool) -> None:
+            location = find(entry, name)
+            if racing[site]:
+                reached(location, site, writes, entry, name, value)
+            location.sites.add(site)
+            touched(location, writes)
+
+        def item(entry: Any, key: Any, site: int) -> Any:
+            if type(entry) not in plain and scheduler.watching:
+                touch(entry, site, type(entry) in kinds.filling)
+            return entry[key]
+
+        def set_item(value: Any, entry: Any, key: Any, site: int) -> None:
+            if type(entry) not in plain and scheduler.watching:
+                touch(entry, site, True)
+            entry[key] = value
+
+        def delete_item(entry: Any, key: Any, site: int) -> None:
+            if type(entry) not in plain and scheduler.watching:
+                touch(entry, site, True)
+            del entry[key]
+
+        def at(key: str, site: int, writes: bool) -> None:
+            """A name that functions share."""
+            if scheduler.watching:
+                location = locations.get(key)
+                if location is None:
+                    location = locations[key] = _Location(key)
+                if racing[site]:
+                    reached(location, site, writes, None, key)
+                location.sites.add(site)
+                touched(location, writes)
+
+        def turn(site: int) -> None:
+            """A loop goes round once more: perhaps it waits for another thread, and does nothing that is a point."""
+            if not scheduler.watching:
+                return
+            me = scheduler.current
+            if real_ident() != me.ident:
+                return
+            if racing[site] and racing[site] != SHOWN:
+                me.location, me.writes, me.what = None, False, site
+                scheduler.pause(me, site, sys._getframe(1))
+                if scheduler.tracking:
+                    me.chain = hash((me.chain, 4))
+                return
+            if watcher.last != scheduler.steps:
+                watcher.last, watcher.turns = scheduler.steps, 0
+                if me.turned != me.acts:
+                    me.turned, me.rounds = me.acts, 0
+                elif me.rounds < 4:  # most loops end soon
+                    me.rounds += 1
+                else:
+                    scheduler.came_round(me, site, sys._getframe(1))
+            watcher.turns += 1
+            if watcher.turns > TURNS:
+                if not watcher.frozen:
+                    watcher._pending.add(site)
+                scheduler.abort(Stop(CUT, "a loop without a point: it has one from now on"))
+
+        return {
+            "load": load,
+            "take": take,
+            "call": call,
+            "function": function,
+            "turn": turn,
+            "undisturbed": scheduler.undisturbed,
+            "use": use,
+            "look": look,
+            "changing": changing,
+            "resumed": resumed,
+            "each": each,
+            "store": store,
+            "delete": delete,
+            "item": item,
+            "set_item": set_item,
+            "delete_item": delete_item,
+            "at": at,
+            "first": lambda one, other: one,
+            "second": lambda one, other: other,
+            **IN_PLACE,
+            **{f"{name}_at": in_place(operator) for name, operator in IN_PLACE.items()},
+        }
+
+    def _reached(self, location: _Location, site: int, writes: bool, entry: Any, name: str, value: Any = None) -> None:
+        """A point, before a racing access."""
+        scheduler = self._scheduler
+        me = scheduler.current
+        if real_ident() != me.ident:
+            self._intruded(location, site)
+            return
+        if self.racing[site] == SHOWN:
+            scheduler.step_log.access(me, entry, name, site, writes, value)
+            return
+        me.location, me.writes, me.what = location, writes, site
+        if scheduler.step_log is not None:
+            scheduler.step_log.about(me, entry, name, writes, value)
+        scheduler.step(me)
+        if scheduler.tracking:
+            scheduler.note(me, location, writes)
+
+    def _intruded(self, location: _Location, site: int) -> None:
+        """On a thread from outside: if the program has accessed this, the run is not what the schedule says."""
+        if location.stored_by >= 0 or location.looked:
+            where = SITES[site]
+            note = f"{real_current_thread().name} came to `{where.what}` at {_base(where.filename)}:{where.line}"
+            if note not in self._scheduler.escaped:
+                self._scheduler.escaped.append(note)
+
+    def _touched(self, location: _Location, writes: bool) -> None:
+        """An access takes place: is it in order with those before?"""
+        me: Task = self._scheduler.current
+        index, vc = me.index, me.vc
+        by = location.stored_by
+        if by >= 0 and by != index and (by >= len(vc) or vc[by] < location.stored):
+            self._raced.add(location)
+        looked = location.looked
+        if writes:
+            for other, when in looked.items():
+                if other != index and (other >= len(vc) or vc[other] < when):
+                    self._raced.add(location)
+            looked.clear()
+            me.acts += 1
+            location.stored_by, location.stored = index, vc[index]
+        else:
+            looked[index] = vc[index]
+
+
+class _Method:
+    """A method of a container that was taken: it is a point when it is called, not when it is looked up."""
+
+    __slots__ = ("_handing", "_site", "method")
+
+    def __init__(self, handing: Callable[[Any, int], Any], method: Any, site: int) -> None:
+        self._handing = handing
+        self._site = site
+        self.method = method
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._handing(self.method, self._site)(*arguments, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.method, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.method == (other.method if isinstance(other, _Method) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.method)
+
+
+_ATTRIBUTE: Final = ("__setattr__", "__delattr__", "__getattribute__")
+
+
+def _base(filename: str) -> str:
+    return filename.replace("\\", "/").rpartition("/")[2]
+
+
+def _text(site: Site) -> str:
+    """What stands at a site: of a call, all of it."""
+    if site.called is None:
+        return site.what.partition(" ")[2]
+    last, column = site.called
+    lines = [linecache.getline(site.filename, number).encode() for number in range(site.line, last + 1)]
+    lines[-1] = lines[-1][:column]
+    lines[0] = lines[0][site.column :]
+    text = " ".join(line.decode(errors="replace").strip() for line in lines)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

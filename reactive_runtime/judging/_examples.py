@@ -1,0 +1,62 @@
+"""The signals around a breach, looked up in the files that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.compute as pc
+import pyarrow.parquet as parquet
+
+from reactive_runtime.judging._files import footers
+from reactive_runtime.testing._checker import Violation, check
+from reactive_runtime.testing._records import COLUMNS, Record
+from reactive_runtime.testing._reference import cut
+from reactive_runtime.testing.trace import records_of
+
+__all__ = ["examples"]
+
+_SHOWN: Final = 100_000
+"""How many records of a subscription are looked at, to show the few around the breach."""
+
+_BEYOND: Final = 1_000
+"""How many of them may come after it: one signal too many after a cancel may come some way after the first."""
+
+
+def examples(
+    files: Sequence[Path],
+    chosen: Sequence[Mapping[str, Any]],
+    late_signals: int = 1,
+    upto: Mapping[str, int] | None = None,
+    context: int = 12,
+) -> list[Violation]:
+    """For each row of a judge's violations, the violation as the checker sees it there, with the signals around."""
+    groups = footers(files) if chosen else []
+    found: list[Violation] = []
+    for row in chosen:
+        run, subscription, first = row["run"], row["subscription"], row["first"]
+        held = [group for group in groups if group.run in (None, run) and group.low <= subscription <= group.high]
+        records: list[Record] = []
+        for item in held:
+            records += _records(item.file, item.number, run, subscription)
+            records.sort(key=lambda record: record.begin)
+            before = sum(record.begin <= first for record in records)
+            del records[min(before + _BEYOND, _SHOWN) :]
+        if upto and run in upto:
+            records = cut(records, upto[run])
+        judged = check(records, late_signals=late_signals, context=context)
+        # The whole subscription was judged, of which this may be a part: how often it breaks the rule is known.
+        for breach in judged:
+            if breach.rule == row["rule"]:
+                breach.count = row["count"]
+                found.append(breach)
+    return found
+
+
+def _records(file: str, number: int, run: str, subscription: int) -> list[Record]:
+    opened = parquet.ParquetFile(file)
+    names = [name for name in COLUMNS if name in opened.schema_arrow.names]
+    table = opened.read_row_group(number, columns=names)
+    mine = (pc.field("subscription") == subscription) & (pc.field("run") == run)
+    return records_of(table.filter(mine))

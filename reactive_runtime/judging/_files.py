@@ -1,0 +1,241 @@
+"""Which files, and which parts of them, hold what: the plan of a judge, made from the footers of Parquet files.
+
+A run is cut into ranges of subscriptions. The task that judges a range reads the row groups that may hold some of it,
+by their statistics, and keeps what is of it: nothing is moved. Where subscriptions lie scattered over all row groups,
+or nothing is said of them, each range would read everything: then one pass over the files that moves each record to
+where it is judged costs less. `Plan.way` says which it is, by the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from reactive_runtime.errors import TraceError
+from reactive_runtime.judging._rows import Rows, unfit
+from reactive_runtime.testing._records import COLUMNS
+
+__all__ = ["RANGE", "ForeignError", "Group", "Plan", "Range", "footers", "plan", "read", "read_range"]
+
+RANGE: Final = 1_000_000
+"""Records that a range is made of, at most, as far as footers tell."""
+
+READ_AGAIN: Final = 4.0
+"""How often each record may be read, on average, before it costs less to move them all. Measured
+(benchmarks/trace_pipeline.py): to read a record takes 0.1 µs, to judge it 0.12, to move it 0.35."""
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+_WORDS: Final = ["run", "scenario", "signal"]
+"""Columns that are read as the dictionaries that they are."""
+
+
+class ForeignError(TraceError):
+    """A Parquet file whose columns this judge can't take as they lie; what else can read it may."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(f"{file}: is no trace: {why}; docs/traces.md has the columns")
+        self.why: str = f"{file}: {why}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A row group of a file, and what its footer says of it."""
+
+    file: str
+    number: int
+    rows: int
+    run: str | None
+    """The run of all its records; None where there may be several."""
+    low: int = _LOWEST
+    """Its subscriptions lie from here to `high`."""
+    high: int = _HIGHEST
+
+
+@dataclass(frozen=True)
+class Range:
+    """Some subscriptions of a run, or of all runs; and the row groups that may hold some of them, by file."""
+
+    run: str | None
+    low: int
+    high: int
+    groups: tuple[tuple[str, tuple[int, ...]], ...]
+    rows: int
+    """Of these row groups."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the files are judged."""
+
+    way: Literal["ranges", "moved"]
+    """By ranges; or all records are read once, and moved to where their subscription is judged."""
+    ranges: tuple[Range, ...]
+    groups: tuple[Group, ...]
+    again: float
+    """How often ranges read a record, on average."""
+    largest: int
+    """The most records that a range reads."""
+    tasks: int
+    """How many tasks should share the work."""
+
+    @property
+    def rows(self) -> int:
+        """Records in all."""
+        return sum(group.rows for group in self.groups)
+
+    def explain(self) -> str:
+        """The plan in a line.
+
+        Returns:
+            How the files are judged, how many records they have, and what the other way would cost.
+        """
+        unknown = sum((group.low, group.high) == (_LOWEST, _HIGHEST) for group in self.groups)
+        files = {group.file for group in self.groups}
+        found = f"{self.rows:,} records in {len(self.groups)} row groups of {len(files)} files"
+        if unknown:
+            found += f", {unknown} of them without statistics"
+        would = "read" if self.way == "ranges" else "would read"
+        cost = f"{len(self.ranges)} ranges of subscriptions {would} each record {self.again:.1f} times"
+        return f"{self.way}: {found}; {cost}, one of them {self.largest:,} records"
+
+
+def footers(files: Sequence[Path]) -> list[Group]:
+    """The row groups of the files; TraceError names one that can't be read, and is a ForeignError for its columns."""
+    found: list[Group] = []
+    for file in files:
+        try:
+            opened = parquet.ParquetFile(file)
+            metadata, schema = opened.metadata, opened.schema_arrow
+        except (OSError, pa.ArrowException) as error:
+            raise TraceError(f"{file}: is no whole Parquet file ({str(error).splitlines()[0]})") from error
+        why = unfit(schema)
+        if why is not None:
+            raise ForeignError(file, why)
+        columns = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            if group.num_rows:
+                runs = _statistics(group, columns.get("run"))
+                low, high = _statistics(group, columns.get("subscription")) or (_LOWEST, _HIGHEST)
+                run = runs[0] if runs is not None and runs[0] == runs[1] else None
+                found.append(Group(str(file), number, group.num_rows, run, low, high))
+    return found
+
+
+def _statistics(group: Any, at: int | None) -> tuple[Any, Any] | None:
+    """The least and the largest value of a column, where they are known."""
+    if at is None:
+        return None
+    known = group.column(at).statistics
+    if known is None or not known.has_min_max or not isinstance(known.min, (int, str)):
+        return None
+    return known.min, known.max
+
+
+def plan(
+    files: Sequence[Path],
+    *,
+    cores: int = 1,
+    most: int = RANGE,
+    way: Literal["ranges", "moved"] | None = None,
+    little: int = 1,
+) -> Plan:
+    """How to judge these files on so many cores, so that all of them are busy to the end.
+
+    Args:
+        files: Parquet files of traces.
+        cores: How many cores there are, 1 or more.
+        most: How many records a range has at most, as far as footers tell.
+        way: "ranges" or "moved", whatever it costs. None: the way that costs less.
+        little: How many records a core should have at least: where there are fewer, fewer cores are used.
+
+    Returns:
+        The plan, made from the footers alone.
+
+    Raises:
+        TraceError: Names a file that can't be read. A `ForeignError` names one whose columns the judge can't take.
+    """
+    groups = footers(files)
+    total = sum(group.rows for group in groups)
+    cores = max(min(cores, total // little), 1)
+    tasks = cores * max(-(-total // (most * cores)), 1)
+    size = max(-(-total // tasks), 1)
+    # A run of its own is planned by itself; row groups of several runs may hold some of any.
+    alone = all(group.run is not None for group in groups)
+    runs: dict[str | None, list[Group]] = {}
+    for entry in groups:
+        runs.setdefault(entry.run if alone else None, []).append(entry)
+    ranges = [item for run, mine in runs.items() for item in _cut(run, mine, size)]
+    again = sum(span.rows for span in ranges) / max(total, 1)
+    largest = max((span.rows for span in ranges), default=0)
+    cheap = again <= READ_AGAIN and largest <= READ_AGAIN * size
+    return Plan(way or ("ranges" if cheap else "moved"), tuple(ranges), tuple(groups), again, largest, tasks)
+
+
+def _cut(run: str | None, groups: list[Group], size: int) -> Iterator[Range]:
+    """Ranges of about `size` records, as if the subscriptions of a row group were spread evenly."""
+    known = [group for group in groups if (group.low, group.high) != (_LOWEST, _HIGHEST)]
+    low, high, rows = (np.array([getattr(entry, name) for entry in known], float) for name in ("low", "high", "rows"))
+    count = max(-(-int(rows.sum()) // size), 1)
+    begin, last = _LOWEST, max((entry.high for entry in known), default=_HIGHEST)
+    for number in range(1, count + 1):
+        wanted = rows.sum() * number / count
+        end = last if number == count else _reaching(wanted, low, high, rows, begin, last)
+        if end >= last:
+            end = _HIGHEST  # what says nothing of itself may hold more than the others know of
+        mine = [group for group in groups if group.low <= end and group.high >= begin]
+        if mine:
+            files: dict[str, list[int]] = {}
+            for one in mine:
+                files.setdefault(one.file, []).append(one.number)
+            held = tuple((file, tuple(numbers)) for file, numbers in files.items())
+            yield Range(run, begin, end, held, sum(item.rows for item in mine))
+        if end == _HIGHEST:
+            return
+        begin = end + 1
+
+
+def _reaching(wanted: float, low: Any, high: Any, rows: Any, begin: int, last: int) -> int:
+    """The least subscription up to which there are so many records."""
+    while begin < last:
+        middle = (begin + last) // 2
+        if float((rows * np.clip((middle - low + 1) / (high - low + 1), 0, 1)).sum()) >= wanted:
+            last = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+# -- reading --------------------------------------------------------------------------------------------------
+
+
+def read(file: str, numbers: Sequence[int]) -> Iterator[Rows]:
+    """The records of these row groups, one after the other; TraceError names the file."""
+    try:
+        opened = parquet.ParquetFile(file, read_dictionary=_WORDS, page_checksum_verification=True)
+        names = set(opened.schema_arrow.names)
+        columns = [name for name in COLUMNS if name in names]
+        for number in numbers:
+            yield Rows.of_table(opened.read_row_group(number, columns=columns, use_threads=False))
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(f"{file}: is no whole Parquet file ({str(error).splitlines()[0]})") from error
+    except TraceError as error:
+        raise TraceError(f"{file}: {error}") from error
+
+
+def read_range(item: Range) -> Iterator[Rows]:
+    """The records of the range."""
+    for file, numbers in item.groups:
+        for rows in read(file, numbers):
+            within = (rows.subscription >= item.low) & (rows.subscription <= item.high)
+            if within.all():
+                yield rows
+            elif within.any():
+                yield rows.where(within)

@@ -1,0 +1,328 @@
+"""Reads the tables that the pipeline writes, and puts together what the report shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.spark._tables import settled, together
+
+__all__ = ["Example", "Night", "Report", "Row", "load"]
+
+SHOWN: Final = 30
+"""Runs in a history line."""
+
+NIGHTS: Final = 14
+"""Nights in the matrix."""
+
+Cells = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One breach, drawn."""
+
+    run: str
+    rule: str
+    scenario: str
+    subscription: int
+    seen: str
+    diagram: str
+
+
+@dataclass
+class Row:
+    """What is known of one scenario, in the runs that were judged together; latency is that of the newest of them."""
+
+    scenario: str
+    subscriptions: int = 0
+    signals: int = 0
+    cancelled: int = 0
+    rules: list[str] = field(default_factory=list)
+    """Broken ones."""
+    given_up: str = ""
+    late_max: int | None = None
+    late_inside_max: int | None = None
+    latency: dict[str, Cells] = field(default_factory=dict)
+    """By what was measured: count, p50, p90, p99, max in ns."""
+    slower: float | None = None
+    """How many times as long as usual, where that is a regression."""
+    histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """By what was measured: (bucket, count)."""
+    load: Cells | None = None
+    """What it had of the load, where the run says so: rounds, signals (with calls), seconds."""
+    history: list[tuple[str, int]] = field(default_factory=list)
+    """(run, median of demand → element in ns), the oldest first."""
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        if self.rules:
+            return "broken"
+        return "given up" if self.given_up else "slower" if self.slower else "clean"
+
+    def add(self, item: Cells) -> None:
+        """What one run says of the scenario."""
+        for name in ("subscriptions", "signals", "cancelled"):
+            setattr(self, name, getattr(self, name) + item[name])
+        for name in ("late_max", "late_inside_max"):
+            most = [one for one in (getattr(self, name), item[name]) if one is not None]
+            setattr(self, name, max(most, default=None))
+
+    def had(self, load: Cells) -> None:
+        """What one run says of its load."""
+        before = self.load or {}
+        self.load = {name: before.get(name, 0) + load[name] for name in ("rounds", "signals", "seconds")}
+
+
+@dataclass(frozen=True)
+class Night:
+    """What came of the runs of one interpreter in one night."""
+
+    date: str
+    runs: int = 0
+    rules: tuple[str, ...] = ()
+    given_up: int = 0
+    cut_off: int = 0
+    """Runs that did not come to their end."""
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        if not self.runs:
+            return "-"
+        if self.rules:
+            return "broken"
+        return "given up" if self.given_up else "cut off" if self.cut_off else "clean"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is to be shown."""
+
+    runs: list[Cells]
+    """The newest first."""
+    rows: list[Row]
+    examples: list[Example]
+    violations: list[Cells]
+    """By run and rule: run, rule, scenarios, subscriptions, count. The newest first."""
+    regressions: list[Cells]
+    """What became slower in the runs that were judged together."""
+    together: list[Cells]
+    """The runs that were judged together the last time, the newest first: the headline is theirs, the worst of it."""
+    unable: list[str] = field(default_factory=list)
+    """Why others could not be judged then, a line each."""
+    matrix: list[tuple[str, list[Night]]] = field(default_factory=list)
+    """By interpreter, the newest first: what came of it in each night, the oldest first."""
+
+    @property
+    def newest(self) -> Cells:
+        """The newest of the runs that were judged together."""
+        return self.together[0]
+
+    @property
+    def broken(self) -> list[Cells]:
+        """What the runs that were judged together broke."""
+        runs = {item["run"] for item in self.together}
+        return [violation for violation in self.violations if violation["run"] in runs]
+
+    @property
+    def clean(self) -> bool:
+        """Whether those runs broke no rule, no scenario was given up, and there was none that could not be judged."""
+        return self.verdict == "clean"
+
+    @property
+    def verdict(self) -> str:
+        """In a word: broken, given up, not judged (not all of it), or clean."""
+        if self.broken:
+            return "broken"
+        if any(row.given_up for row in self.rows):
+            return "given up"
+        return "not judged" if self.unable else "clean"
+
+
+DEMAND: Final = "demand → element"
+
+
+def load(folder: Path | str) -> Report:
+    """The report on the runs whose verdict is in `folder`, or in `folder`/verdict.
+
+    Args:
+        folder: A folder of traces that were judged, or of a verdict.
+
+    Returns:
+        What the report shows.
+
+    Raises:
+        TraceError: There is no verdict, or a table can't be read.
+        MissingDependencyError: There is no pyarrow.
+    """
+    folder = Path(folder)
+    tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
+    settled(tables)
+    if not (tables / "summary").is_dir():
+        raise TraceError(f"{folder}: has no verdict to report: judge its runs with `reactive-runtime verify {folder}`")
+    for _ in range(_TRIES):
+        before = _generation(tables)
+        report = _load(tables)
+        if _generation(tables) == before:
+            return report
+    raise TraceError(f"{tables}: a verifier replaces it all the time: make the report when it is done")
+
+
+_TRIES: Final = 10
+
+
+def _generation(tables: Path) -> tuple[int, bool]:
+    """It differs where a verdict has been replaced, or is just being."""
+    try:
+        return (tables / "verdict.json").stat().st_mtime_ns, (tables / ".commit").is_dir()
+    except OSError:
+        return 0, (tables / ".commit").is_dir()
+
+
+def _load(tables: Path) -> Report:
+    runs = sorted(_rows(tables / "runs"), key=lambda item: (item["started"] or "", item["run"]), reverse=True)
+    last = together(tables)
+    if not runs and not (last and last.unable):
+        raise TraceError(f"{tables}: names no run")
+    if not runs:
+        raise TraceError(f"{tables}: no run could be judged: {last.unable[0] if last else ''}")
+    names = {runs[0]["run"]} if last is None else set(last.runs)
+    judged = [item for item in runs if item["run"] in names] or runs[:1]
+    rows: dict[str, Row] = {}
+    for run in judged:
+        for entry in _rows(tables / "summary", run["run"]):
+            rows.setdefault(entry["scenario"], Row(entry["scenario"])).add(entry)
+        for scenario, why in _given_up(run).items():
+            rows.setdefault(scenario, Row(scenario)).given_up = str(why)
+        for scenario, had in _loads(run.get("load")).items():
+            if scenario in rows:
+                rows[scenario].had(had)
+    broken = _rows(tables / "violations", counted=("scenario", "rule"))
+    for entry in broken:
+        row = rows.get(entry["scenario"])
+        if entry["run"] in names and row is not None and entry["rule"] not in row.rules:
+            row.rules.append(entry["rule"])
+    _measured(rows, tables, runs, judged[0]["run"])
+    regressions = [item for item in _rows(tables / "regressions") if item["slower"] and item["run"] in names]
+    for entry in regressions:
+        if entry["scenario"] in rows:
+            rows[entry["scenario"]].slower = entry["ratio"]
+    examples = [
+        Example(item["run"], item["rule"], item["scenario"], item["subscription"], item["seen"], item["diagram"])
+        for item in _rows(tables / "examples")
+    ]
+    age = {item["run"]: place for place, item in enumerate(runs)}
+    examples.sort(key=lambda item: (age.get(item.run, len(age)), item.rule))
+    by_rule = sorted(_by_rule(broken), key=lambda item: (age.get(item["run"], len(age)), item["rule"]))
+    by_name = sorted(rows.values(), key=lambda item: item.scenario)
+    unable = [] if last is None else last.unable
+    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule))
+
+
+def _given_up(run: Cells) -> dict[str, Any]:
+    try:
+        reasons = json.loads(run["given_up"] or "{}")
+    except ValueError:
+        return {}
+    return reasons if isinstance(reasons, dict) else {}
+
+
+def _loads(text: str | None) -> dict[str, Cells]:
+    """What each scenario had of the load, as far as the run says something that can be shown."""
+    loads = json.loads(text or "{}")
+    found = {}
+    for scenario, had in loads.items() if isinstance(loads, dict) else ():
+        counts = [had.get(item) for item in ("rounds", "signals", "seconds")] if isinstance(had, dict) else []
+        if [type(count) for count in counts] in ([int, int, int], [int, int, float]):
+            found[scenario] = had
+    return found
+
+
+def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Night]]]:
+    """The last nights, by interpreter."""
+    rules: dict[str, set[str]] = {}
+    for entry in by_rule:
+        rules.setdefault(entry["run"], set()).add(entry["rule"])
+    dates = sorted({(run["started"] or "")[:10] for run in runs} - {""})[-NIGHTS:]
+    found: dict[str, dict[str, list[Cells]]] = {}
+    for entry in runs:
+        if (entry["started"] or "")[:10] in dates:
+            found.setdefault(entry["python"] or "not known", {}).setdefault(entry["started"][:10], []).append(entry)
+    return [
+        (
+            python,
+            [
+                Night(
+                    date,
+                    len(of := by_date.get(date, [])),
+                    tuple(sorted(set().union(*(rules.get(item["run"], set()) for item in of)))),
+                    sum(len(_given_up(item)) for item in of),
+                    sum(not item["complete"] for item in of),
+                )
+                for date in dates
+            ],
+        )
+        for python, by_date in found.items()
+    ]
+
+
+def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:
+    latency = {(item["run"], item["scenario"], item["what"]): item for item in _rows(tables / "latency")}
+    for (run, scenario, what), entry in latency.items():
+        if run == newest and scenario in rows:
+            rows[scenario].latency[what] = entry
+    for entry in sorted(_rows(tables / "histogram", newest), key=lambda item: item["bucket"]):
+        if entry["scenario"] in rows:
+            rows[entry["scenario"]].histograms.setdefault(entry["what"], []).append((entry["bucket"], entry["count"]))
+    for run in [item["run"] for item in reversed(runs[:SHOWN])]:
+        for row in rows.values():
+            if found := latency.get((run, row.scenario, DEMAND)):
+                row.history.append((run, found["p50"]))
+
+
+def _by_rule(broken: Iterable[Cells]) -> list[Cells]:
+    """Of (run, scenario, rule)."""
+    found: dict[tuple[str, str], Cells] = {}
+    for item in broken:
+        known = found.setdefault(
+            (item["run"], item["rule"]),
+            {"run": item["run"], "rule": item["rule"], "scenarios": set(), "subscriptions": 0, "count": 0},
+        )
+        known["scenarios"].add(item["scenario"])
+        known["subscriptions"] += item["count_count"]
+        known["count"] += item["count_sum"]
+    return list(found.values())
+
+
+def _rows(table: Path, run: str | None = None, counted: tuple[str, ...] = ()) -> list[Cells]:
+    """The rows of a table, of one run or of all; none where there is no such table.
+
+    `counted`: only how many there are of each kind, distinguished by these columns, and the sum of their `count`: a bad
+    night has a row for each of a million subscriptions.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise MissingDependencyError("the report needs pyarrow: pip install 'reactive-runtime[cli,report]'") from error
+    rows: list[Cells] = []
+    for file in sorted(table.glob("**/*.parquet")):
+        of = unquote(file.parent.name.removeprefix("run=")) if file.parent.name.startswith("run=") else None
+        if run is not None and of != run:
+            continue
+        try:
+            found = parquet.ParquetFile(file).read()
+            if counted:
+                found = found.group_by(list(counted)).aggregate([("count", "count"), ("count", "sum")])
+        except (OSError, pa.ArrowException) as error:
+            why = next(iter(str(error).splitlines()), "")
+            raise TraceError(f"{file}: is no whole Parquet file ({why})") from error
+        rows.extend({**item, "run": of} if of is not None else item for item in found.to_pylist())
+    return rows

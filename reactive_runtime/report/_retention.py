@@ -1,0 +1,49 @@
+"""What is kept of earlier nights: traces are large, and verdicts are what the next night is held against."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from reactive_runtime.errors import TraceError
+from reactive_runtime.report._report_tables import load
+from reactive_runtime.spark._tables import Draft, Together, one_verifier, together
+
+__all__ = ["prune_traces", "prune_verdicts"]
+
+
+def prune_traces(folder: Path, nights: int, *, dry_run: bool = False) -> list[Path]:
+    """Remove the folders of all days below `folder`, but for the `nights` newest (1 or more) that there are.
+
+    Returns them. TraceError where the folder is none, or something can't be removed.
+    """
+    if not folder.is_dir():
+        raise TraceError(f"{folder}: is no folder")
+    days = sorted(item for item in folder.glob("date=????-??-??") if item.is_dir())
+    old = days[: max(0, len(days) - nights)]
+    for day in [] if dry_run else old:
+        try:
+            shutil.rmtree(day)
+        except OSError as error:
+            raise TraceError(f"{day}: can't be removed: {error.strerror}") from error
+    return old
+
+
+def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[str]:
+    """Take the runs of all days but the `nights` newest out of the verdict in `folder`, or `folder`/verdict, at once.
+
+    Returns them. A run without a known time stays. TraceError where there is no verdict, or a verifier is
+    at work on it.
+    """
+    tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
+    report = load(tables)
+    days = {item["run"]: (item["started"] or "")[:10] for item in report.runs}
+    kept = sorted(set(days.values()) - {""})[-nights:]
+    old = sorted(run for run, day in days.items() if day and day not in kept)
+    if old and not dry_run:
+        with one_verifier(tables):
+            last = together(tables) or Together([])
+            left = Together([item for item in last.runs if item not in old], last.unable)
+            names = [item.name for item in tables.iterdir() if item.is_dir() and any(item.glob("run=*"))]
+            Draft(tables).commit(left, old, names, [])
+    return old

@@ -1,0 +1,93 @@
+"""The report in short, for the page of a CI server: Markdown to be shown, JSON to be read by programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from reactive_runtime.report._report_tables import DEMAND, Report
+from reactive_runtime.testing._rule_checks import RULES
+
+__all__ = ["WORDS", "json_of", "markdown_of"]
+
+WORDS: Final = {"broken": "Broken", "given up": "Given up", "not judged": "Not all judged", "clean": "Clean"}
+
+
+def json_of(report: Report) -> str:
+    """What came of the runs that were judged together, and of the nights before."""
+    shown: dict[str, Any] = {
+        "verdict": report.verdict,
+        "runs": [{name: item.get(name) for name in _OF_RUN} for item in report.together],
+        "unable": report.unable,
+        "broken": [{**item, "scenarios": sorted(item["scenarios"])} for item in report.broken],
+        "slower": [{name: regression.get(name) for name in _OF_SERIES} for regression in report.regressions],
+        "scenarios": [
+            {
+                "scenario": row.scenario,
+                "verdict": row.verdict,
+                "rules": sorted(row.rules),
+                "given_up": row.given_up or None,
+                "subscriptions": row.subscriptions,
+                "signals": row.signals,
+                "p50_ns": row.latency.get(DEMAND, {}).get("p50"),
+                "p99_ns": row.latency.get(DEMAND, {}).get("p99"),
+            }
+            for row in report.rows
+        ],
+        "nights": [
+            {
+                "python": python,
+                "date": night.date,
+                "verdict": night.verdict,
+                "runs": night.runs,
+                "rules": list(night.rules),
+            }
+            for python, nights in report.matrix
+            for night in nights
+        ],
+    }
+    return json.dumps(shown, indent=2, ensure_ascii=True, default=str) + "\n"
+
+
+_OF_RUN: Final = ("run", "started", "complete", "version", "commit", "python", "machine", "seed", "seconds", "records")
+_OF_SERIES: Final = ("run", "scenario", "what", "now", "usual", "ratio", "since")
+
+
+def markdown_of(report: Report) -> str:
+    """The same for people: a headline, what is not clean, and the nights."""
+    signals = sum(item["records"] or 0 for item in report.together)
+    lines = [
+        f"## {WORDS[report.verdict]}",
+        "",
+        f"{signals:,} signals of {len(report.rows)} scenarios in {len(report.together)} run(s), the newest"
+        f" {_escaped(report.newest['run'])}, commit {_escaped(report.newest['commit'] or 'not known')}.",
+        "",
+    ]
+    lines += [f"- not judged: {_escaped(item)}" for item in report.unable]
+    lines += [
+        f"- rule {item['rule']} ({_escaped(RULES.get(item['rule'], 'not known'))}) in"
+        f" {_escaped(', '.join(sorted(item['scenarios'])))}, run {_escaped(item['run'])}: {item['subscriptions']:,}"
+        " subscription(s)"
+        for item in report.broken
+    ]
+    lines += [
+        f"- {_escaped(row.scenario)} was given up: {_escaped(row.given_up)}" for row in report.rows if row.given_up
+    ]
+    lines += [
+        f"- slower: {_escaped(regression['scenario'])}, {regression['ratio']:.1f} times the usual"
+        for regression in report.regressions
+    ]
+    dates = [item.date for item in report.matrix[0][1]] if report.matrix else []
+    if dates:
+        lines += ["", f"| Python | {' | '.join(dates)} |", f"| --- |{' --- |' * len(dates)}"]
+        for python, nights in report.matrix:
+            cells = [f"{night.verdict}{': ' + ', '.join(night.rules) if night.rules else ''}" for night in nights]
+            lines.append(f"| {_escaped(python)} | {' | '.join(cells)} |")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _escaped(text: object) -> str:
+    """On one line, and as it is: what a trace carries may look like Markdown, or HTML."""
+    flat = " ".join(str(text).split())
+    return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", flat)

@@ -1,0 +1,487 @@
+"""The load: many threads fire `request` and `cancel` at real publishers, and every signal is recorded.
+
+A run is a sequence of rounds. In a round one scenario makes its publisher, which gets a few subscriptions; all actors
+meet at a barrier, go through the subscriptions in the same order, so that they keep meeting there, and fire at each
+what their random numbers say; meanwhile the scenario's feeders feed it. When all have finished and no pool or clock has
+anything left to run, the round is settled: what was requested and not delivered by then is lost. Then what has not
+ended is cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety
+is what it demands of the subscriptions.
+
+Which scenario is next, is decided by the time that each has had: see `stress.shares`.
+
+To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`, actors
+hesitate in the publisher's own code (`stress.pressure`), and the interpreter's switch interval is turned down, to an
+interval that is drawn for each round. On Linux that alone does little: a thread that waits for its turn sleeps with the
+kernel's timer slack, fifty microseconds, on top. The harness turns that down too. Each thread that waits for its turn
+wakes up once an interval: below fifty microseconds, sixteen of them use the time up themselves, and races are found no
+sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All random numbers come from the seed; the order in
+which threads run, and how many rounds a scenario gets, is the machine's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+import traceback
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from reactive_runtime import hooks
+from reactive_runtime._core import eventloop, primitives
+from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
+from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
+from reactive_runtime.stress._pressure import CHANCES, HESITANT, pressure
+from reactive_runtime.stress._shares import Share, next_of
+from reactive_runtime.testing._recorder import RecordedPublisher, Recorder
+
+__all__ = ["Failure", "Load", "Result", "run"]
+
+PATIENCE: Final = 60.0
+"""Seconds without the end of a round, after which the run is given up as stuck."""
+
+INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
+"""Switch intervals in seconds, one of which is drawn for each round."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much load, for how long, and from which seed.
+
+    Args:
+        threads: How many actors fire at each subscription.
+        seconds: How long rounds are begun.
+        seed: Of all random numbers.
+    """
+
+    threads: int
+    seconds: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A scenario that could not go on, or that broke what no trace shows; the others went on."""
+
+    scenario: str
+    why: str
+    """In a line."""
+    stuck: bool = False
+    """Something in it did not come to its end."""
+    stacks: str = ""
+    """If it is stuck: what all threads were at."""
+    rule: str = ""
+    """The rule that it broke, where it is one that no trace shows."""
+
+
+@dataclass
+class Result:
+    """What a run amounted to."""
+
+    failures: list[Failure] = field(default_factory=list)
+    rounds: int = 0
+    subscriptions: int = 0
+    seconds: float = 0.0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
+    signals: int = 0
+    load: dict[str, Share] = field(default_factory=dict)
+    """By scenario: what it has had of the load."""
+    running: str = ""
+    """The scenario of the latest round."""
+    cancellation_metrics: dict[str, CancellationMetrics] = field(default_factory=dict)
+    """By scenario: what was measured where all subscribers left in the middle of a round."""
+    _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
+
+    def note(self, dropped: hooks.Dropped) -> None:
+        """Count what went to the hook.
+
+        Args:
+            dropped: What was dropped.
+
+        Thread:
+            Any.
+        """
+        what = "an element" if dropped.error is None else f"{type(dropped.error).__name__}, {dropped.reason}"
+        with self._lock:
+            self.dropped[what] += 1
+
+
+def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Result], object]) -> Result:
+    """Put the scenarios under load in turn.
+
+    A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
+    given up, with a line in `Result.failures`; what it has left running stays behind, and the others go on.
+
+    Args:
+        scenarios: The scenarios.
+        load: How much, how long, and from which seed.
+        recorder: Records all signals.
+        progress: Called after each round; True ends the load.
+
+    Returns:
+        What the run amounted to.
+
+    Thread:
+        `progress` is called on this thread; actors, feeders and scenarios run on threads of their own. The handler of
+        dropped signals, which the process has one of, is the run's own meanwhile.
+    """
+    interval = sys.getswitchinterval()
+    _timer_slack(1)  # of this thread, and of those it starts
+    workers = _Workers(load.threads)
+    stages: list[_Stage] = []
+    result = Result()
+    handler = hooks.set_handler(result.note)
+    begin = primitives.monotonic()
+    try:
+        stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
+        result.cancellation_metrics = {stage.scenario.name: stage.cancellation_metrics for stage in stages}
+        result.load = {stage.scenario.name: stage.share for stage in stages}
+        going = list(stages)
+        while going and result.seconds < load.seconds:
+            stage = next_of(going, [item.share for item in going], load.seconds)
+            # By scenario and round, and not by the rounds before: how many others there have been is the machine's own.
+            rng = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
+            interval_of_round = rng.choice(INTERVALS)
+            if primitives.has_gil():  # without one, nothing is switched
+                sys.setswitchinterval(interval_of_round)
+            drawn, since = recorder.drawn(), primitives.monotonic()
+            try:
+                result.subscriptions += stage.round(workers, rng)
+            except _GivenUpError as error:
+                result.failures.append(error.failure)
+                going.remove(stage)
+                if workers.broken():
+                    workers.dismiss()
+                    workers = _Workers(load.threads)
+            now = primitives.monotonic()
+            signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
+            stage.share.add(signals, now - since)
+            result.signals += signals
+            result.running = stage.scenario.name
+            result.rounds += 1
+            result.seconds = now - begin
+            if progress(result):
+                break
+        result.failures += [stage.kept for stage in stages if stage.kept is not None]
+    finally:
+        hooks.set_handler(handler)
+        sys.setswitchinterval(interval)
+        _timer_slack(0)
+        workers.dismiss()
+        for stage in stages:
+            stage.context.close()
+        eventloop.wait_until_ended(1.0)
+    return result
+
+
+class _GivenUpError(Exception):
+    """A scenario can't go on."""
+
+    def __init__(self, scenario: str, why: str, *, stuck: bool = False) -> None:
+        self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "")
+
+
+def _stacks() -> str:
+    """What all threads are at."""
+    me = primitives.get_ident()
+    parts = [
+        f"thread {ident % 100_000}\n{''.join(traceback.format_stack(frame))}"
+        for ident, frame in sys._current_frames().items()
+        if ident != me
+    ]
+    return "\n".join(parts)
+
+
+def _timer_slack(ns: int) -> None:
+    """Let the kernel wake this thread `ns` late at most (0: as by default), where that can be set: on Linux."""
+    if sys.platform == "linux":
+        set_timer_slack = 29  # PR_SET_TIMERSLACK of prctl(2)
+        ctypes.CDLL(None).prctl(set_timer_slack, ns, 0, 0, 0)
+
+
+class _Stage:
+    """One scenario, with the pools it has for the whole run."""
+
+    def __init__(self, scenario: Scenario, recorder: Recorder) -> None:
+        self.scenario = scenario
+        self.recorder = recorder
+        self.context = Context(recorder, scenario.name)
+        self.cancellation_metrics = CancellationMetrics()
+        self.share = Share()
+        self._left: list[weakref.ref[_Target]] = []
+        self.kept: Failure | None = None
+        """That a subscriber could not be collected: the first time. The scenario goes on."""
+
+    def _publisher(self) -> RecordedPublisher[int]:
+        scenario = self.scenario
+        made: Future[Publisher[int]] = Future()
+
+        def make() -> None:
+            try:
+                made.set_result(scenario.factory(self.context))
+            except BaseException as error:
+                made.set_exception(error)
+
+        thread = primitives.Thread(target=make, name=f"factory of {scenario.name}", daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        if not made.done():
+            raise _GivenUpError(scenario.name, f"its factory did not return within {PATIENCE:g} s", stuck=True)
+        error = made.exception()
+        if error is not None:
+            raise _GivenUpError(scenario.name, f"its factory ({scenario.file}) raised {error!r}") from error
+        publisher = made.result()
+        if not callable(getattr(publisher, "subscribe", None)):
+            what = f"its factory ({scenario.file}) returned a {type(publisher).__name__}, which is no publisher"
+            raise _GivenUpError(scenario.name, what)
+        return self.recorder.wrap(
+            publisher,
+            scenario.name,
+            shared_callers=True,
+            ascending=scenario.ascending,
+            elements=scenario.elements,
+            late_signals=scenario.late_signals,
+        )
+
+    def round(self, workers: _Workers, rng: random.Random) -> int:
+        """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
+        leaves = rng.random() < CHANCE
+        with kept_young() if leaves else nullcontext():
+            return self._round(workers, rng, leaves)
+
+    def _round(self, workers: _Workers, rng: random.Random, leaves: bool) -> int:
+        first = len(self.recorder.subscriptions)
+        publisher = self._publisher()
+        targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
+        _subscribe(publisher, targets)
+        most = max(2, (self.scenario.elements or 1000) // 8)
+        workload, chance = WORKLOADS[rng.choice(self.scenario.workloads)], rng.choice(CHANCES)
+        more: list[list[_Target]] = [[] for _ in range(workers.size)]
+        burst = _Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
+        workers.fire(burst, self.scenario.name)
+        staying = burst.all_targets()
+        del burst, more, targets
+        if leaves:
+            self._leave(staying)
+            staying = []  # only the publisher may have them
+            self._look_for_the_kept()
+        if not self.context.wait_until_idle(PATIENCE):
+            raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
+        self.context.next_round()
+        last = len(self.recorder.subscriptions)
+        if not leaves:
+            if self.scenario.settles:
+                self.recorder.settle(range(first, last))
+            for target in staying:
+                target.leave()
+        del publisher
+        return last - first
+
+    def _leave(self, targets: list[_Target]) -> None:
+        """All leave, whatever is under way."""
+        for target in targets:
+            target.leave()
+        begin = primitives.monotonic()
+        name = self.scenario.name
+        if not self.context.wait_until_idle(PATIENCE):
+            raise _GivenUpError(name, f"a pool is still busy {PATIENCE:g} s after all had cancelled", stuck=True)
+        self.cancellation_metrics.idle.append(primitives.monotonic() - begin)
+        if self.context.iterators.ever:
+            if not self.context.iterators.wait_until_closed(PATIENCE):
+                raise _GivenUpError(name, f"an iterator is still open {PATIENCE:g} s after all had cancelled")
+            self.cancellation_metrics.closed.append(primitives.monotonic() - begin)
+        self.cancellation_metrics.subscribers += len(targets)
+        self._left = [weakref.ref(target) for target in targets]
+
+    def _look_for_the_kept(self) -> None:
+        kept = collected(self._left)
+        self.cancellation_metrics.kept += kept
+        if kept:
+            what = f"{kept} of {len(self._left)} subscribers that had cancelled can't be collected"
+            self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
+
+
+def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
+    for target in targets:
+        with suppress(Exception):  # what it raises is in the record, and judged there (1.9)
+            publisher.subscribe(target)
+
+
+class _Target:
+    """A subscriber whose subscription is under load; its random numbers decide how it behaves itself."""
+
+    shown_as: Final = "subscriber of a scenario"
+
+    __slots__ = (
+        "__weakref__",
+        "_asks",
+        "_cancels_at",
+        "_ended",
+        "_first",
+        "_left",
+        "_raises_at",
+        "_slow",
+        "_yields",
+        "subscription",
+    )
+
+    def __init__(self, rng: random.Random, kind: str = "plain") -> None:
+        self._slow = kind == "slow"
+        self._raises_at = rng.choice((1, 2, 5, 20)) if kind == "raising" else 0
+        self._first = rng.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
+        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every n-th on_next
+        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every n-th
+        self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
+        self._left = 0  # owned by the thread that signals; a broken publisher may well break it
+        self._ended = False  # likewise
+        self.subscription: Subscription | None = None
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscription = subscription
+        if self._first:
+            subscription.request(self._first)
+
+    def on_next(self, element: int, /) -> None:
+        self._left += 1
+        if self._left == self._raises_at:
+            raise RuntimeError("a subscriber that raises")
+        if self._slow:
+            primitives.Event().wait(0.0005)
+        elif self._yields and self._left % self._yields == 0:
+            primitives.pause()
+        subscription = self.subscription
+        if subscription is None:
+            return
+        if self._asks and self._left % self._asks == 0:
+            subscription.request(1)
+        if self._left == self._cancels_at:
+            subscription.cancel()
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._ended = True
+
+    def on_complete(self) -> None:
+        self._ended = True
+
+    def leave(self) -> None:
+        """The round is over."""
+        if self.subscription is not None and not self._ended:
+            with suppress(Exception):  # it is in the record
+                self.subscription.cancel()
+
+
+@dataclass(frozen=True)
+class _Burst:
+    """What the actors do in one round."""
+
+    publisher: RecordedPublisher[int]
+    targets: Sequence[_Target]
+    feeders: Sequence[Callable[[], object]]
+    workload: Workload
+    chance: float
+    seed: int
+    most: int
+    more: list[list[_Target]]
+    """Those that an actor has subscribed; each actor has a list of its own."""
+
+    def all_targets(self) -> list[_Target]:
+        """Whatever has been subscribed."""
+        return [*self.targets, *(target for targets in self.more for target in targets)]
+
+    def fire(self, actor: int) -> None:
+        """One actor's part."""
+        rng = random.Random(self.seed * 1_000 + actor)
+        chance = self.chance if rng.random() < HESITANT else 0.0
+        if actor < FEEDERS:
+            with pressure(chance, rng):
+                for feeder in self.feeders[actor : actor + 1]:
+                    feeder()
+            return
+        with pressure(chance, rng):
+            for target in self.targets:
+                if (subscription := target.subscription) is None:
+                    continue
+                for _ in range(rng.choice(self.workload.operations)):
+                    with suppress(Exception):  # what a call raises is in its record, and judged there (3.15, 3.16)
+                        self._shoot(subscription, rng, self.more[actor])
+
+    def _shoot(self, subscription: Subscription, rng: random.Random, more: list[_Target]) -> None:
+        throw = rng.random() * 100
+        if (throw := throw - self.workload.one) < 0:
+            subscription.request(1)
+        elif (throw := throw - self.workload.several) < 0:
+            subscription.request(rng.randint(2, self.most))
+        elif (throw := throw - self.workload.unbounded) < 0:
+            subscription.request(MAX_DEMAND)
+        elif (throw := throw - self.workload.cancel) < 0:
+            subscription.cancel()
+        elif (throw := throw - self.workload.invalid) < 0:
+            subscription.request(-rng.randint(0, 1))
+        elif throw < self.workload.subscribe:
+            target = _Target(rng)
+            more.append(target)
+            self.publisher.subscribe(target)
+        else:
+            primitives.pause()
+
+
+class _Workers:
+    """The actors and the feeders: threads that meet at a barrier for each burst, and again when it is over."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size + FEEDERS
+        self._barrier = primitives.Barrier(self.size + 1)
+        self._burst: _Burst | None = None  # written between two meetings at the barrier
+        self._failure: Exception | None = None  # written by the thread that fails, before the barrier breaks
+        self._threads = [
+            primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
+            for actor in range(self.size)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def fire(self, burst: _Burst, name: str) -> None:
+        """Let all actors fire; return when all have."""
+        self._burst = burst
+        try:
+            self._barrier.wait(PATIENCE)
+            self._barrier.wait(PATIENCE)
+            self._burst = None  # the next meeting is when there is another
+        except primitives.BrokenBarrierError as error:
+            if self._failure is not None:
+                raise _GivenUpError(name, f"a feeder raised {self._failure!r}") from self._failure
+            raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s", stuck=True) from error
+
+    def broken(self) -> bool:
+        """Whether they meet no more."""
+        return self._barrier.broken
+
+    def _act(self, actor: int) -> None:
+        try:
+            while True:
+                self._barrier.wait()
+                if self._burst is None:
+                    return
+                self._burst.fire(actor)
+                self._barrier.wait()
+        except primitives.BrokenBarrierError:
+            return
+        except Exception as error:
+            self._failure = error
+            self._barrier.abort()
+
+    def dismiss(self) -> None:
+        """Send the actors home. Those that are stuck are left: their threads are daemons."""
+        self._burst = None
+        with suppress(primitives.BrokenBarrierError):
+            self._barrier.wait(1.0)
+        patience = primitives.monotonic() + 0.2
+        for thread in self._threads:
+            thread.join(max(0.0, patience - primitives.monotonic()))

@@ -1,0 +1,81 @@
+"""Threads that hesitate in the publisher's own code: races that are a few instructions wide are met in seconds.
+
+A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
+under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a moment;
+not in the standard library, nor in the harness. Without a GIL the others run anyway, and to give way to them is no
+pause where a core is free: there it spins for a moment, as long as it takes to pass some lines. Whether it is is drawn
+for each round, and in every other it is not: tracing slows a thread down, and some races need speed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+from reactive_runtime._core import primitives
+
+__all__ = ["CHANCES", "HESITANT", "pressure"]
+
+CHANCES: Final = (0.0, 0.03)
+"""Of giving way at a line; one is drawn for each round."""
+
+HESITANT: Final = 0.75
+"""The part of the actors that hesitate in such a round: the others run past them at full speed."""
+
+SPIN: Final = 200
+"""Turns of a loop that does nothing: some microseconds."""
+
+SPIN_MOST: Final = 4 * SPIN
+"""The most turns where there is no GIL; so many, or fewer, are drawn each time."""
+
+_HERE: Final = os.path.dirname(os.path.realpath(__file__))
+_OUTSIDE: Final = (
+    os.path.join(os.path.dirname(os.path.realpath(os.__file__)), ""),
+    os.path.join(_HERE, ""),
+    os.path.join(os.path.dirname(_HERE), "testing", ""),
+)
+"""Folders whose lines are passed without a stop: the standard library, the harness, the recorder."""
+
+_PLANTED: Final = os.path.join(_HERE, "_faults.py")
+"""In the harness's folder, and what is under load."""
+
+
+@contextmanager
+def pressure(chance: float, rng: random.Random) -> Iterator[None]:
+    """Let this thread hesitate while the block runs, at each line with this chance (0 to 1)."""
+    if not chance:
+        yield
+        return
+    inside: dict[str, bool] = {}
+    takes_turns = primitives.has_gil()
+
+    def entered(frame: FrameType, event: str, argument: Any) -> Any:
+        file = frame.f_code.co_filename
+        if file not in inside:
+            path = os.path.realpath(file)
+            inside[file] = not path.startswith(_OUTSIDE) or "site-packages" in path or path == _PLANTED
+        return hesitate if inside[file] else None
+
+    def hesitate(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line" and (throw := rng.random()) < chance:
+            if not takes_turns:
+                for _ in range(int(SPIN_MOST * throw / chance)):
+                    pass
+            elif throw < chance / 4:
+                for _ in range(SPIN):
+                    pass
+            else:
+                primitives.pause()
+        return hesitate
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        yield
+    finally:
+        sys.settrace(before)

@@ -1,0 +1,194 @@
+"""Races on purpose: a call is held at each of its steps in turn, while another one runs.
+
+A race that is lost once in a million runs is lost every time if the thread is stopped in the right place. So a
+call under test runs on a thread that is traced, instruction by instruction, and is held before the n-th one that
+touches an object or calls something, for n = 0, 1, 2, … to its last. A thread that is held inside of a
+lock makes the other one wait, up to a time limit, and goes on.
+
+Only Python code outside the standard library and outside of the kit is stepped through. A publisher in C, or
+behind a bridge, has no steps, and is raced by chance.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any
+
+from reactive_runtime.tck._environment import COROUTINE, KIT, described
+
+__all__ = ["HeldCall"]
+
+_TOUCHES = (
+    "LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "CALL",
+    "LOAD_DEREF", "STORE_DEREF", "LOAD_GLOBAL", "STORE_GLOBAL", "BEFORE_WITH",
+)  # fmt: skip
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_SITE = ("site-packages", "dist-packages")
+
+
+class HeldCall:
+    """`function()` on a thread of its own, held before step `at` (0 is the first) until `release`; None: never.
+
+    `wake` is called when it is held, and when it has come to its end.
+    """
+
+    def __init__(self, function: Callable[[], object], at: int | None, wake: Callable[[], None], name: str) -> None:
+        self._function = function
+        self._at = at
+        self._wake = wake
+        self._step = 0  # the traced thread's
+        self._go = threading.Event()
+        # Written by the traced thread before it calls `wake`, read by the thread that was woken:
+        self.reached: bool = False
+        self.ended: bool = False
+        self.wrong: str | None = None
+        """What it did in place of returning normally."""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Set it going."""
+        self._thread.start()
+
+    def release(self) -> None:
+        """Go on; also where it is not held yet, or was never started."""
+        self._go.set()
+
+    @property
+    def steps(self) -> int:
+        """How many steps it had, once it has ended."""
+        return self._step
+
+    @property
+    def thread(self) -> int | None:
+        """The ident of its thread, once it has started."""
+        return self._thread.ident
+
+    def _run(self) -> None:
+        try:
+            with contextlib.nullcontext() if self._at is None else _stepping(self._before):
+                result = self._function()
+            if inspect.iscoroutine(result):
+                result.close()
+                self.wrong = COROUTINE
+        except BaseException as error:
+            self.wrong = f"raised {described(error)}"
+        finally:
+            self.ended = True
+            self._wake()
+
+    def _before(self, frame: FrameType | None) -> None:
+        """Called on the traced thread before each instruction that touches something."""
+        while frame is not None and frame.f_code is not HeldCall._run.__code__:
+            if frame.f_code.co_filename.startswith(KIT):
+                return  # the kit's own signals, and whatever they call: they hold the kit's lock
+            frame = frame.f_back
+        if self._step == self._at:
+            self.reached = True
+            self._wake()
+            self._go.wait()
+        self._step += 1
+
+
+@cache
+def _touching(code: CodeType) -> frozenset[int]:
+    """The offsets of the instructions to step through; none, where the code is not under test."""
+    file = code.co_filename
+    if file.startswith(KIT) or (file.startswith(_LIBRARY) and not any(part in file for part in _SITE)):
+        return frozenset()
+    return frozenset(item.offset for item in dis.get_instructions(code) if item.opname.startswith(_TOUCHES))
+
+
+if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a code only from its second call on
+    _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes
+
+    class _Watch:
+        """One tool for all threads that are stepped through at a time: a process has six."""
+
+        def __init__(self) -> None:
+            self._own = threading.local()  # `before`: of each thread, which alone reads it
+            self._lock = threading.Lock()
+            self._count = 0  # _lock; threads that are stepped through
+            self._tool: int | None = None  # _lock
+
+        @contextlib.contextmanager
+        def stepping(self, before: Callable[[FrameType | None], None]) -> Iterator[None]:
+            """Call `before` ahead of each instruction that touches something, on this thread."""
+            watched = self._begin()
+            self._own.before = before
+            try:
+                yield
+            finally:
+                del self._own.before
+                if watched:
+                    self._end()
+
+        def _begin(self) -> bool:
+            """False where all tools are taken by others: then the race is left to chance."""
+            with self._lock:
+                if not self._count:
+                    self._tool = self._taken()
+                if self._tool is None:
+                    return False
+                self._count += 1
+                return True
+
+        def _end(self) -> None:
+            with self._lock:
+                self._count -= 1
+                if self._count or self._tool is None:
+                    return
+                sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
+                sys.monitoring.register_callback(self._tool, sys.monitoring.events.INSTRUCTION, None)
+                sys.monitoring.free_tool_id(self._tool)
+                self._tool = None
+
+        def _taken(self) -> int | None:
+            for tool in _TOOLS:
+                with contextlib.suppress(ValueError):
+                    sys.monitoring.use_tool_id(tool, "reactive_runtime.tck")
+                    sys.monitoring.register_callback(tool, sys.monitoring.events.INSTRUCTION, self._instruction)
+                    sys.monitoring.set_events(tool, sys.monitoring.events.INSTRUCTION)
+                    return tool
+            return None
+
+        def _instruction(self, code: CodeType, offset: int) -> Any:
+            if offset not in _touching(code):
+                return sys.monitoring.DISABLE
+            before = getattr(self._own, "before", None)
+            if before is not None:
+                before(sys._getframe(1))
+            return None
+
+    _stepping = _Watch().stepping
+
+else:
+
+    @contextlib.contextmanager
+    def _stepping(before: Callable[[FrameType | None], None]) -> Iterator[None]:
+        """Call `before` ahead of each instruction that touches something, on this thread."""
+
+        def enter(frame: FrameType, event: str, argument: Any) -> Any:
+            if not _touching(frame.f_code):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return step
+
+        def step(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "opcode" and frame.f_lasti in _touching(frame.f_code):
+                before(frame)
+            return step
+
+        previous = sys.gettrace()
+        sys.settrace(enter)
+        try:
+            yield
+        finally:
+            sys.settrace(previous)

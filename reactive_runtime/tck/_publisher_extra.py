@@ -1,0 +1,476 @@
+"""The checks of a publisher that the kit of the JVM leaves open, or can't see."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime.tck._environment import LONG_ENOUGH, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck._factories import MIN_ELEMENTS, STEPS, PublisherFactory
+from reactive_runtime.tck._preemption import HeldCall
+from reactive_runtime.tck._probes import ManualSubscriber
+from reactive_runtime.tck._verification import check
+
+__all__ = ["ExtraPublisherChecks"]
+
+T = TypeVar("T")
+
+LONG = 5_000
+"""Elements of a stream that is long: longer than the batches in which publishers work."""
+
+MANY = 1_000
+"""Elements of a stream that are requested one by one."""
+
+SUBSCRIBERS = 100
+"""How many subscribers a publisher gets, one after the other, of which none may be forgotten."""
+
+FEWEST_SUBSCRIBERS = 10
+"""And how many a slow one gets at least."""
+
+
+class ExtraPublisherChecks(PublisherFactory[T]):
+    """The checks whose names begin with `extra_`."""
+
+    @check("1.4")
+    def extra_spec104_must_signal_on_error_when_a_stream_fails_midway(self, env: TestEnvironment) -> None:
+        """A stream that fails after three elements signals `on_error`, after three at most, when they have returned."""
+        publisher = self._publisher_failing_after(env, 3)
+        subscriber = self._subscribe(env, publisher, may_fail=True, then=self._lingers(env))
+        subscriber.request(10)
+        subscriber.expect_error()
+        env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3")
+
+    @check("1.6")
+    def extra_spec106_must_consider_subscription_cancelled_after_on_complete(self, env: TestEnvironment) -> None:
+        """After `on_complete`, requests and a cancel have no effect, and the subscriber can be collected."""
+        self._cancelled_at_the_end(env, self._publisher(env, 1, completes=True))
+
+    @check("1.6")
+    def extra_spec106_must_consider_subscription_cancelled_after_on_error(self, env: TestEnvironment) -> None:
+        """After `on_error`, requests and a cancel have no effect, and the subscriber can be collected."""
+        self._cancelled_at_the_end(env, self._failed_publisher(env))
+
+    def _cancelled_at_the_end(self, env: TestEnvironment, publisher: Publisher[T]) -> None:
+        reference = self._ended_and_asked_again(env, publisher)
+        # Until it is collected it finds each signal after its end (1.7), and then none can come: no silence is needed.
+        env.collected(reference, f"{shown(publisher)} still refers to the subscriber of an ended stream")
+
+    def _ended_and_asked_again(self, env: TestEnvironment, publisher: Publisher[T]) -> weakref.ref[Any]:
+        subscriber = self._subscribe(env, publisher, may_fail=True)
+        if not subscriber.ends:
+            subscriber.request(10)
+        env.happens(lambda: subscriber.ends)
+        env.due(subscriber.ends, "the stream did not end")
+        subscriber.request(1)
+        subscriber.request(-1)
+        subscriber.cancel()
+        subscriber.request(1)
+        return weakref.ref(subscriber)
+
+    @check("1.7")
+    def extra_spec107_must_not_emit_further_signals_once_a_failed_publisher_has_signalled_on_error(
+        self, env: TestEnvironment
+    ) -> None:
+        """After the `on_error` of a publisher that fails at once, requests are answered with no signal."""
+        subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
+        if not subscriber.ends:
+            subscriber.request(10)
+        self._nothing_after_on_error(env, subscriber)
+
+    @check("1.7")
+    def extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway(self, env: TestEnvironment) -> None:
+        """After the `on_error` of a stream that fails after three elements, requests are answered with no signal."""
+        subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
+        subscriber.request(10)
+        self._nothing_after_on_error(env, subscriber)
+
+    @check("1.7")
+    def extra_spec107_must_not_emit_further_signals_once_an_invalid_request_was_answered(
+        self, env: TestEnvironment
+    ) -> None:
+        """After the `on_error` that answers `request(0)`, requests are answered with no signal."""
+        subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
+        subscriber.request(0)
+        subscriber.expect_error(rule="3.9")
+        self._nothing_after_on_error(env, subscriber)
+
+    def _nothing_after_on_error(self, env: TestEnvironment, subscriber: ManualSubscriber[T]) -> None:
+        subscriber.expect_error()
+        for _ in range(2):
+            subscriber.request(10)
+            env.silence(lambda: subscriber.count)
+            env.verify()  # the subscriber itself finds what comes after its end
+
+    @check("1.8", plain=5)
+    def extra_spec108_cancelled_subscription_must_stop_being_signalled_whatever_was_requested(
+        self, env: TestEnvironment
+    ) -> None:
+        """After a cancel inside the fifth `on_next` a long stream, all of which was requested, stops before its end."""
+        subscriber = self._subscribe(
+            env,
+            self._publisher(env, LONG),
+            then=lambda item, element: item.quit() if len(item.elements) == 5 else None,
+        )
+        subscriber.request(MAX_DEMAND)
+        subscriber.next_elements(5)
+        while env.silence(lambda: subscriber.count):
+            pass
+        late = subscriber.count - 5
+        env.check(
+            len(subscriber.elements) < LONG,
+            f"cancelled from inside the fifth on_next, it signalled all {LONG} elements, {late} after the cancel",
+        )
+
+    @check("1.8")
+    def extra_optional_spec108_a_cancel_inside_the_last_on_next_should_be_the_end(self, env: TestEnvironment) -> None:
+        """After a cancel inside the last `on_next` no terminal signal comes."""
+        subscriber = self._subscribe(
+            env,
+            self._publisher(env, 3, completes=True),
+            then=lambda item, element: item.quit() if len(item.elements) == 3 else None,
+        )
+        subscriber.request(10)
+        subscriber.next_elements(3)
+        env.silence(lambda: subscriber.ends)
+        env.check(not subscriber.ends, "a terminal signal came after a cancel from inside the last on_next")
+
+    @check("1.10", plain=1)
+    def extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called(self, env: TestEnvironment) -> None:
+        """Each of a hundred subscribers, one after the other, gets an element, an end or a refusal.
+
+        Of a slow publisher it takes as many subscribers as come in two seconds, ten at least.
+        """
+        publisher = self._publisher(env, 1)
+        until = time.monotonic() + LONG_ENOUGH
+        for number in range(1, SUBSCRIBERS + 1):
+            if number > FEWEST_SUBSCRIBERS and time.monotonic() > until:
+                return
+            subscriber = self._subscribe(env, publisher, may_fail=True)
+            if not subscriber.ends:
+                subscriber.request(1)
+            env.happens(subscriber.was_signalled)
+            env.due(subscriber.count, f"subscriber {number} got neither an element nor an end nor a refusal")
+            subscriber.cancel()
+
+    @check("1.10", plain=1)
+    def extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription(
+        self, env: TestEnvironment
+    ) -> None:
+        """A subscriber that subscribes twice gets from its first subscription what it requests, or an end."""
+        publisher = self._publisher(env, 2)
+        subscriber = _TwiceSubscriber[T](env, may_fail=True)
+        self._connect(env, publisher, subscriber)
+        env.call("subscribe(subscriber), a second time", publisher.subscribe, subscriber)
+        env.happens(lambda: subscriber.subscriptions == 2 or subscriber.ends)
+        if not subscriber.ends:
+            subscriber.request(2)
+        env.happens(lambda: len(subscriber.elements) == 2 or subscriber.ends)
+        env.due(
+            len(subscriber.elements) == 2 or subscriber.ends, "the first subscription gave neither elements nor an end"
+        )
+        env.check(len(subscriber.elements) <= 2, f"{len(subscriber.elements)} elements came, and 2 were requested")
+
+    @check("1.5", plain=3)
+    def extra_spec105_a_long_stream_must_give_each_of_its_elements(self, env: TestEnvironment) -> None:
+        """A thousand elements are requested one by one, or as many as come in two seconds: they come, and the end."""
+        most = self.max_elements_from_publisher
+        elements = max(1, min(self._as_many(MANY), most))
+        subscriber = self._subscribe(env, self._publisher(env, elements, completes=True))
+        until = time.monotonic() + LONG_ENOUGH
+        for _ in range(elements):
+            subscriber.request_next()
+            if time.monotonic() > until:
+                return
+        subscriber.request_end()
+
+    @check("3.4", plain=1)
+    def extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
+        """A request returns while `on_next` runs on another thread."""
+        self._returns_while_busy(env, "request", lambda subscriber: subscriber.ask(1))
+
+    @check("3.5", plain=1)
+    def extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
+        """A cancel returns while `on_next` runs on another thread."""
+        self._returns_while_busy(env, "cancel", lambda subscriber: subscriber.quit())
+
+    @check("3.4", plain=1)
+    def extra_spec304_a_request_of_one_subscriber_must_return_while_another_is_busy(self, env: TestEnvironment) -> None:
+        """A request of the second subscriber returns while the `on_next` of the first one runs on another thread."""
+        self._returns_while_busy(env, "request", lambda subscriber: subscriber.ask(1), of_another=True)
+
+    def _returns_while_busy(
+        self, env: TestEnvironment, name: str, call: Callable[[Any], object], *, of_another: bool = False
+    ) -> None:
+        """While one thread is inside `on_next`, another one calls; for the same subscriber, or for another."""
+        if name == "request" and not self.requests_may_be_concurrent:
+            raise NotVerified("rule 3.4: requests_may_be_concurrent is False")
+        gate, returned = threading.Event(), threading.Event()
+        publisher = self._publisher(env, 3)
+        if of_another and self._ends_a_second():
+            raise NotVerified("rule 3.4: the publisher accepts one subscriber at a time")
+        subscriber = self._subscribe(env, publisher, then=_waiting_for(gate))
+        caller = self._subscribe(env, publisher) if of_another else subscriber
+        first = threading.Thread(target=subscriber.ask, args=(1,), name="tck-first", daemon=True)
+        first.start()
+
+        def second() -> None:
+            call(caller)
+            returned.set()
+
+        try:
+            came = env.happens(lambda: subscriber.elements)
+            if of_another and not came:
+                raise NotVerified(f"rule {env.rule}: the publisher waits for a request of each of its subscribers")
+            env.due(came, "an element was due")
+            threading.Thread(target=second, name="tck-second", daemon=True).start()
+            limit = min(env.settings.default_timeout, env.settings.call_timeout / 2)  # before it counts as hanging
+            if not returned.wait(limit):
+                env.fail(f"{name} did not return within {limit:g} s, while on_next was running on another thread")
+        finally:
+            gate.set()
+        first.join(env.settings.call_timeout)
+
+    @check("3.8", plain=4)
+    def extra_spec308_no_demand_may_be_lost_between_two_requests(self, env: TestEnvironment) -> None:
+        """The race of the textbook: one thread finds the drain at work and is about to add, the other leaves it."""
+
+        def race(item: _Race[T]) -> bool:
+            item.first.start()
+            item.env.happens(lambda: item.subscriber.elements or item.first.wrong)
+            item.kept()
+            item.env.check(item.subscriber.elements, "an element was due")
+            item.held.start()
+            item.wait(lambda: item.held.reached or item.held.ended)
+            item.gate.set()
+            item.wait(lambda: item.first.ended and (item.first.thread in item.subscriber.threads or item.delivered()))
+            item.held.release()
+            return item.held.reached
+
+        self._race(env, race, 2, "request(1) came while request(2) was being served")
+
+    @check("3.8", plain=2)
+    def extra_spec308_no_demand_may_be_lost_where_a_request_leaves(self, env: TestEnvironment) -> None:
+        """One request serves its element, and finds no more to do; another one comes before it has left.
+
+        The stream has two elements: they come, and one end.
+        """
+
+        def race(item: _Race[T]) -> bool:
+            item.gate.set()
+            item.held.start()
+            item.env.happens(lambda: item.held.reached or item.held.ended, env.settings.call_timeout)
+            reached = item.held.reached
+            item.first.start()
+            item.wait(lambda: item.first.ended)
+            item.held.release()
+            return reached
+
+        self._race(env, race, 1, "request(1) came while another request(1) was leaving", 2)
+
+    @check("1.3", plain=4)
+    def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, env: TestEnvironment) -> None:
+        """Both find the drain idle: one is held before it can say so, the other goes to work."""
+
+        def race(item: _Race[T]) -> bool:
+            item.held.start()
+            item.env.happens(lambda: item.held.reached or item.settled(item.held), env.settings.call_timeout)
+            reached = item.held.reached  # else it is inside a signal, and its race for the drain is over
+            item.first.start()
+            item.wait(lambda: item.settled(item.first))
+            item.held.release()
+            item.wait(lambda: item.settled(item.first) and item.settled(item.held))
+            item.gate.set()
+            return reached
+
+        self._race(env, race, 1, "two threads called request(1) at once")
+
+    def _race(
+        self, env: TestEnvironment, race: Callable[[_Race[T]], bool], first: int, what: str, elements: int = 6
+    ) -> None:
+        """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come.
+
+        `race` returns whether it was held: else there are no further steps. Of a slow publisher, every n-th step
+        is tried, so that it takes about `LONG_ENOUGH` seconds.
+        """
+        if not self.requests_may_be_concurrent:
+            raise NotVerified(f"rule {env.rule}: requests_may_be_concurrent is False")
+        step, stride, more = 0, self._stride(env, first + 1), True
+        while more:
+            gate = threading.Event()
+            subscriber = ManualSubscriber[T](env, then=_waiting_for(gate))
+            self._connect(env, self._publisher(env, elements), subscriber)
+            item = _Race(env, subscriber, gate, step, first)
+            try:
+                more = race(item)
+            finally:
+                gate.set()
+                item.held.release()
+            env.happens(item.returned, env.settings.call_timeout)
+            env.check(item.held.ended and item.first.ended, f"request(1) did not return; one was held at step {step}")
+            item.kept()
+            env.happens(item.delivered)
+            came = len(subscriber.elements)
+            env.due(
+                came == item.due,
+                f"{what}: {came} of {item.due} elements came; the request(1) was held at its step {step}",
+            )
+            subscriber.cancel()
+            step += stride
+
+    def _stride(self, env: TestEnvironment, elements: int) -> int:
+        """From which step to go on to which, where each takes a subscription and so many elements."""
+        first, each = self._paces()
+        cost = first + elements * each
+        if cost * STEPS < LONG_ENOUGH:
+            return 1
+        subscriber = self._subscribe(env, self._publisher(env, 6))
+        subscriber.demand = 1
+        whole = HeldCall(functools.partial(_held(subscriber).request, 1), sys.maxsize, env.wake, "tck-held")
+        whole.start()  # held nowhere: it counts its steps
+        env.happens(lambda: whole.ended, env.settings.call_timeout)
+        subscriber.cancel()
+        return max(1, math.ceil(whole.steps * cost / LONG_ENOUGH))
+
+    @check("3.17", plain=5)
+    def extra_spec317_a_request_of_the_most_must_add_up_with_others(self, env: TestEnvironment) -> None:
+        """MAX_DEMAND is requested while demand is left, before a request of 1, after one, and less 1: all comes.
+
+        So it does after requests whose lower 32 bits are 0, or the sign of an int of 32 bits.
+        """
+        for first, *others in (
+            (2, MAX_DEMAND),
+            (MAX_DEMAND, 1),
+            (1, MAX_DEMAND, 1),
+            (MAX_DEMAND - 1,),
+            (2**32,),
+            (2**31,),
+        ):
+
+            def then(subscriber: ManualSubscriber[T], element: T, others: list[int] = others) -> None:
+                if len(subscriber.elements) == 1:
+                    for n in others:
+                        subscriber.ask(n)
+
+            subscriber = self._subscribe(env, self._publisher(env, 5, completes=True), then=then)
+            subscriber.request(first)
+            subscriber.arrive(5)
+            env.due(len(subscriber.elements) == 5, f"{len(subscriber.elements)} of 5 elements came")
+            subscriber.taken = 5
+            subscriber.expect_completion()
+
+    @check("3.17", plain=10)
+    def extra_spec317_demand_beyond_the_most_must_not_wrap(self, env: TestEnvironment) -> None:
+        """Two requests of MAX_DEMAND that meet: a sum of 64 bits turns negative, and the elements stop."""
+
+        def twice(subscriber: ManualSubscriber[T], element: T) -> None:
+            if len(subscriber.elements) == 1:
+                subscriber.ask(MAX_DEMAND)
+                subscriber.ask(MAX_DEMAND)
+            elif len(subscriber.elements) == 10:
+                subscriber.quit()
+
+        subscriber = self._subscribe(env, self._publisher(env, 10), then=twice)
+        subscriber.request(1)
+        subscriber.arrive(10)
+        env.due(
+            len(subscriber.elements) >= 10,
+            f"after request(1) and twice request(MAX_DEMAND), {len(subscriber.elements)} of 10 elements came",
+        )
+
+    @check("1.1", plain=20)
+    def extra_spec101_a_large_request_must_be_met_to_the_element(self, env: TestEnvironment) -> None:
+        """Publishers work in batches; at the end of one it is easy to give an element too many.
+
+        Of a slow publisher it requests as many elements as come in a second.
+        """
+        long = LONG
+        subscriber = self._many(env, long, LONG_ENOUGH / 2)
+        if (came := subscriber.cancelled_after) is not None:  # it is slow: so many as came are enough
+            long = max(MIN_ELEMENTS, min(came, LONG))
+            subscriber = self._many(env, long)
+        subscriber.next_elements(long - 2)
+        subscriber.expect_none(f"{long - 2} elements were requested, and came")
+        subscriber.request(1)
+        subscriber.next()
+        subscriber.expect_none("one more element was requested, and came")
+
+    def _many(self, env: TestEnvironment, elements: int, seconds: float = math.inf) -> ManualSubscriber[T]:
+        """A subscriber that has requested all but two of so many; it cancels where they take more `seconds`."""
+        until = time.monotonic() + seconds
+        subscriber = self._subscribe(
+            env,
+            self._publisher(env, elements),
+            then=lambda item, element: item.quit() if time.monotonic() > until else None,
+        )
+        subscriber.request(elements - 2)
+        subscriber.arrive(elements - 2)
+        return subscriber
+
+
+class _Race(Generic[T]):
+    """Two requests of two threads; one of them is held at a step. The gate holds `on_next`."""
+
+    def __init__(
+        self, env: TestEnvironment, subscriber: ManualSubscriber[T], gate: threading.Event, step: int, first: int
+    ) -> None:
+        request = _held(subscriber).request
+        self.asks = first
+        self.due = subscriber.demand = first + 1
+        self.env = env
+        self.subscriber = subscriber
+        self.gate = gate
+        self.held = HeldCall(functools.partial(request, 1), step, env.wake, "tck-held")
+        self.first = HeldCall(functools.partial(request, first), None, env.wake, "tck-first")
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Wait for what happens soon, if nothing is in its way: the thread that is held may hold a lock."""
+        self.env.happens(condition, self.env.settings.default_poll_timeout)
+
+    def kept(self) -> None:
+        """Fail where a request that has ended did not return normally: what was due then does not come."""
+        for call, n in ((self.first, self.asks), (self.held, 1)):
+            if call.wrong is not None:
+                self.env.fail(f"request({n}) {call.wrong}", "3.16")
+
+    def settled(self, call: HeldCall) -> bool:
+        """Whether it has ended, or is inside a signal, and will move no further."""
+        return call.ended or call.thread in self.subscriber.inside
+
+    def returned(self) -> bool:
+        """Whether both requests have returned."""
+        return self.held.ended and self.first.ended
+
+    def delivered(self) -> bool:
+        """Whether all elements that were requested have come."""
+        return len(self.subscriber.elements) >= self.due
+
+
+class _TwiceSubscriber(ManualSubscriber[T]):
+    """Is subscribed twice on purpose, and cancels the second subscription (2.5)."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        with self.env.lock:
+            first = self.subscription is None
+            self.subscriptions += 0 if first else 1
+        if first:
+            super().on_subscribe(subscription)
+        else:
+            self.env.note(f"{self.name}: on_subscribe, again")
+            subscription.cancel()
+
+
+def _waiting_for(gate: threading.Event) -> Callable[[ManualSubscriber[Any], Any], object]:
+    """An `on_next` that does not return before the gate is open."""
+    return lambda subscriber, element: gate.wait(30)
+
+
+def _held(subscriber: ManualSubscriber[Any]) -> Subscription:
+    assert subscriber.subscription is not None
+    return subscriber.subscription

@@ -1,0 +1,301 @@
+"""What every verification is made of: checks, which test runners find by their own names, and a report of all.
+
+A check is a method that takes a `TestEnvironment`. The decorator makes of it a test without arguments, so that pytest
+and the command run the same thing; pytest collects it because of its attribute `__test__`, whatever its name begins
+with.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar, cast
+from unittest import SkipTest, TestCase
+
+from reactive_runtime.tck._environment import ConformanceError, NotVerified, TestEnvironment, described, outside
+from reactive_runtime.tck._settings import TIMEOUTS, VARIABLES, Settings
+
+__all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
+
+V = TypeVar("V", bound="Verification")
+
+_PREFIX = re.compile(r"(extra_)?((required|optional|untested|stochastic)_)?(spec\d+_)?")
+
+Kind = Literal["required", "optional", "untested"]
+Status = Literal["passed", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check, by name."""
+
+    name: str
+    rule: str
+    kind: Kind
+    original: bool
+    """Whether the kit of the JVM has it too; the others are this kit's own, and their names begin with `extra_`."""
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether not to meet it breaks no rule; 1.4 is a must, once a publisher that fails is offered."""
+        return self.kind == "optional" and not self.name.startswith("optional_spec104")
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether it looks at the settings alone."""
+        return self.name.startswith("required_validate")
+
+    @property
+    def sentence(self) -> str:
+        """The name, without what the other fields say."""
+        return _PREFIX.sub("", self.name, count=1).replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one check; `why` is empty where it passed.
+
+    `rule` is the rule that was broken, where it failed: the check's own, or another one that it saw broken. It is empty
+    where nothing could be judged, since there was nothing to judge: a factory failed.
+    """
+
+    check: Check
+    status: Status
+    why: str
+    rule: str = ""
+
+
+class _Marked(Protocol):
+    """A check as an attribute of its class."""
+
+    check: Check
+    __test__: bool
+
+
+class Verification:
+    """The base of all verifications. The timeouts are in seconds; see `Settings` for what each is for.
+
+    None, the default, takes the environment variable of the original kit, or else the default.
+    """
+
+    # A slot, since `vars` of a verification says what one that uses the kit has set.
+    # A factory is added by the thread that runs a check, and stays; one more call of it does no harm.
+    __slots__ = ("__dict__", "__weakref__", "_hung")
+    _hung: dict[str, str]
+
+    default_timeout: float | None = None
+    default_no_signals_timeout: float | None = None
+    default_poll_timeout: float | None = None
+    publisher_reference_gc_timeout: float | None = None
+    call_timeout: float | None = None
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A check that is overridden stays a check. What would lose checks, or pass them unjudged, is refused.
+
+        Raises:
+            TypeError: The class is a `unittest.TestCase` too, or what overrides a check is no method to be called.
+        """
+        __tracebackhide__ = True
+        super().__init_subclass__(**arguments)
+        if issubclass(cls, TestCase):
+            raise TypeError(
+                f"{cls.__qualname__} is a verification and a unittest.TestCase: as such, none of its checks would run."
+                " Leave TestCase out: pytest runs the checks, and so does reactive-runtime tck package.module:name"
+            )
+        kit = __name__.rpartition(".")[0]
+        ours = {name for base in cls.__mro__ if base.__module__.startswith(kit) for name in vars(base)}
+        for name in sorted(ours):
+            found = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
+            own: Any = found[0]
+            if inspect.iscoroutinefunction(own) or inspect.isasyncgenfunction(own):
+                raise TypeError(
+                    f"{cls.__qualname__}.{name} is an async def, and the kit does not await it: define it with def"
+                )
+            marked = next((item for item in found if hasattr(item, "check")), None)
+            if marked is None or own is None or hasattr(own, "check"):
+                continue
+            if not inspect.isfunction(own) or inspect.isgeneratorfunction(own):
+                raise TypeError(
+                    f"{cls.__qualname__}.{name} overrides a check, and is no plain method: a call would judge nothing."
+                    " Define it with def, without yield; None leaves the check out"
+                )
+            function: Any = own
+            function.check, function.__test__ = marked.check, True
+
+    def configure(self: V, **settings: Any) -> V:
+        """Set attributes by argument, before those of the class.
+
+        Args:
+            **settings: The attributes by name; what is None is left as it is.
+
+        Returns:
+            This verification.
+
+        Raises:
+            TypeError: The verification has no such attribute.
+        """
+        for name, value in settings.items():
+            if not hasattr(self, name):
+                raise TypeError(f"{name} is no setting of {type(self).__name__}")
+            if value is not None:
+                setattr(self, name, value)
+        return self
+
+    @classmethod
+    def checks(cls) -> list[Check]:
+        """All checks, by rule, and for each rule those of the original kit before those of this one.
+
+        Returns:
+            The checks.
+        """
+        found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
+        return sorted((finding.check for finding in found), key=_order)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Run every check, and give each outcome as it comes.
+
+        Yields:
+            The outcome of each check.
+        """
+        for item in self.checks():
+            yield self.outcome(item)
+
+    def outcome(self, item: Check) -> Outcome:
+        """Run one check.
+
+        Args:
+            item: One of `checks()`.
+
+        Returns:
+            Whether it passed, failed or was skipped, and why.
+        """
+        try:
+            getattr(self, item.name)()
+        except SkipTest as skip:
+            return Outcome(item, "skipped", str(skip))
+        except ConformanceError as failure:
+            return Outcome(item, "failed", str(failure), failure.rule)
+        except KeyboardInterrupt:
+            raise  # on this thread, it is the user's
+        except BaseException as error:
+            return Outcome(item, "failed", described(error), item.rule)
+        return Outcome(item, "passed", "")
+
+    def pace(self) -> float:
+        """Seconds that a signal of the implementation takes; 0 where it was not measured."""
+        return 0.0
+
+    def unmeasured(self) -> None:
+        """Take the implementation for a quick one; the pace is not measured any more."""
+
+    def seconds(self) -> float:
+        """About how long all checks take, where nothing fails."""
+        return 0.0
+
+    def _plain_run(self, elements: int) -> None:
+        """Try what a check of something special has in common with all others; fails if that is what is broken."""
+
+    def _hung_factories(self) -> dict[str, str]:
+        """Why the factories that hung are not called again, by their names."""
+        if not hasattr(self, "_hung"):
+            self._hung = {}
+        return self._hung
+
+    def given(self) -> dict[str, Any]:
+        """What the attributes say of the timeouts; ValueError where one is no number above 0. Nothing is run."""
+        given = {name: getattr(self, name) for name in TIMEOUTS}
+        Settings.of(given)
+        return given
+
+    def settings(self) -> Settings:
+        """The timeouts in force.
+
+        Returns:
+            The settings.
+
+        Raises:
+            ValueError: An attribute or an environment variable is no number above 0.
+        """
+        given = self.given()
+        timed = given["default_timeout"] is not None or VARIABLES["default_timeout"] in os.environ
+        return Settings.of(given, pace=0.0 if timed else self.pace())
+
+
+def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnvironment], object]], Callable[[V], None]]:
+    """Make a method a check of `rule`. Its name says of which kind it is.
+
+    An optional one that fails counts as skipped, with the reason: what is optional can't be broken. But where a MUST
+    was seen broken meanwhile, it has failed.
+
+    Args:
+        rule: The rule.
+        plain: Where something that was due did not come, the same is tried without what the check is about: so many
+            elements are requested one by one. If they don't come either, the failure is that.
+    """
+
+    def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
+        item = _check_of(body.__name__, rule)
+
+        def judge(self: V) -> None:
+            env = TestEnvironment(rule, self.settings())
+            env.hung = self._hung_factories()
+            try:
+                env.run(lambda: body(self, env))
+            except ConformanceError as failure:
+                outside(failure)  # it may be shown as the context of the next one
+                if plain and failure.missing:
+                    self._plain_run(plain)
+                if item.may_be_left_out and not failure.observed:
+                    raise NotVerified(f"optional, and not met: {failure}") from failure
+                raise
+
+        @functools.wraps(body)
+        def run(self: V) -> None:
+            __tracebackhide__ = True
+            try:
+                return judge(self)
+            except Exception as error:
+                failed = outside(error)
+            raise failed
+
+        del run.__wrapped__  # its signature is its own: a test without fixtures
+        marked = cast(_Marked, run)
+        marked.check, marked.__test__ = item, True
+        return run
+
+    return decorate
+
+
+Skipped = Callable[[Verification], None]
+"""A check that says why it can't be made."""
+
+
+def untested(rule: str, name: str, why: str) -> Skipped:
+    """A check that the original kit declares, and can't make: it is skipped, and says `why`."""
+
+    def skip(self: Verification) -> None:
+        raise NotVerified(f"rule {rule}: {why}")
+
+    skip.__name__ = skip.__qualname__ = name
+    skip.__doc__ = f"Not tested: {why}."
+    marked = cast(_Marked, skip)
+    marked.check, marked.__test__ = _check_of(name, rule), True
+    return skip
+
+
+def _check_of(name: str, rule: str) -> Check:
+    original = not name.startswith("extra_")
+    words = name.removeprefix("extra_")
+    kind: Kind = (
+        "optional" if words.startswith("optional_") else "untested" if words.startswith("untested_") else "required"
+    )
+    return Check(name, rule, kind, original)
+
+
+def _order(item: Check) -> tuple[object, ...]:
+    chapter, _, number = item.rule.partition(".")
+    return (int(chapter), int(number), not item.original, item.name)

@@ -1,0 +1,767 @@
+"""Records every signal between a publisher and its subscribers, in both directions, with its beginning and end.
+
+A recorder stands between the two: what it passes to the publisher is a subscriber, what it passes to the
+subscriber is a subscription, and each call through either becomes a row when it returns. Rows are kept in a
+buffer of the thread that made the call, so that recording adds no lock, and with it no order, to what it looks
+at. A full buffer goes to the sink, on the thread that filled it: a sink that can't keep up slows the load down,
+and nothing is dropped. What a thread leaves behind goes there when another begins, or with `flush`.
+
+How a call that has not returned is found, without a lock on the path of a signal: each buffer has the innermost of
+the calls its thread is inside of, which has the one it began inside of, and so on; none of them changes. A call gets
+there when it begins; when it returns, its row is added first, and then the call around it is the innermost. `flush`
+looks at the calls first, and then at the rows: a call that returns meanwhile is seen in both, where its row counts,
+and never in neither. So each call has one row: with its end, or, once `flush` has said that it had none, without.
+
+How it is known up to which ticket nothing is missing (`checkpoint`): a thread says in its buffer that it is about to
+draw a ticket, and takes that back when what the ticket is for can be seen there. A look draws a ticket of its own
+first. A buffer that is then seen at rest shows all that its thread has drawn before. Rows that were taken and have not
+reached the sink are counted in the buffer, and waited for.
+
+Assumed: `append`, a slice and the removal of a slice of one list are atomic, each by itself, and so are the reading and
+the writing of an attribute in `__slots__`. They are on every build of CPython; free-threaded ones lock the list.
+
+A row is packed to 64 bytes where it can be, as nearly all can: a tuple of ten is four times the memory, is looked at by
+each garbage collection, and costs a quarter of a microsecond to be made into columns, which is the same for one and for
+thousands of packed rows. What has an error, or no number where there should be one, is kept as a tuple.
+
+What is kept alive: the subscription that a subscriber gets here refers to what stands before the subscriber. So a
+publisher that refers to a subscriber weakly when its stream is over still reaches the recorder with what it signals
+late, as long as the subscriber has its subscription. Subscribers that have it no more, or can't be referred to weakly,
+are kept by the recorder, the last `KEPT` whose stream is over, until they are settled. Where the subscriber is an
+object of Java, its subscription does not refer to what stands before it: the two would keep each other for ever. The
+bridge to Java asks for what is `recorded_in_its_place`, and the publisher of Java keeps that: a late signal is recorded
+also where the subscriber is gone, and goes to the hook of what is dropped.
+
+Cost: less than a microsecond a signal, the files included (`benchmarks/recorder.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from struct import Struct
+from struct import error as StructError
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+from weakref import ref
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.naming import kind_of
+from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
+from reactive_runtime.errors import ReactiveError
+from reactive_runtime.testing._protocol import meeting, shown
+from reactive_runtime.testing._records import CUT, Record, Signal, SubscriptionMetadata, allowed_late
+
+__all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
+
+T = TypeVar("T")
+
+SIGNALS: Final = tuple(Signal)
+ON_SUBSCRIBE, ON_NEXT, ON_ERROR, ON_COMPLETE, REQUEST, CANCEL, SUBSCRIBE, SETTLED = range(len(SIGNALS))
+
+CHUNK: Final = 10_000
+"""Rows that a thread gathers before it hands them to the sink."""
+
+TEXT: Final = 1_000
+"""Characters that are kept of an error."""
+
+KEPT: Final = 1_000
+"""Subscribers that are kept for what is signalled to them late."""
+
+
+NONE: Final = False
+"""The value of a signal whose argument was None (2.13): no int, and JSON can have it."""
+
+
+class Row(NamedTuple):
+    """A signal as it is recorded; `Recorder.record_of` makes a `Record` of it."""
+
+    subscription: int
+    signal: int
+    n: Any
+    begin: int
+    end: int | None
+    begin_ns: int
+    end_ns: int | None
+    value: Any
+    error: str | None
+    depth: int
+
+
+PACKED: Final = 8
+"""Numbers in a packed row."""
+
+_ROW: Final = Struct(f"{PACKED}q")
+_pack: Final = _ROW.pack
+
+Packed = bytes | tuple[Any, ...]
+"""A row as it is recorded: its fields, or these of them, packed: subscription, signal, n or value, begin, end,
+begin_ns, end_ns, depth."""
+
+
+def _unpacked(row: Packed) -> tuple[Any, ...]:
+    if type(row) is tuple:
+        return row
+    number, signal, argument, begin, end, begin_ns, end_ns, depth = _ROW.unpack(row)  # type: ignore[arg-type]
+    n, value = argument if signal == REQUEST else None, argument if signal == ON_NEXT else None
+    return number, signal, n, begin, end, begin_ns, end_ns, value, None, depth
+
+
+class Chunk:
+    """What one thread has recorded."""
+
+    __slots__ = ("packed", "thread")
+
+    def __init__(self, thread: int, packed: Sequence[Packed]) -> None:
+        self.thread: int = thread
+        self.packed: Sequence[Packed] = packed
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The fields of `Row` of each, as plain tuples."""
+        return [_unpacked(row) for row in self.packed]
+
+
+class Checkpoint(NamedTuple):
+    """What a recorder knows of a moment in its run."""
+
+    ticket: int
+    """Of every call that began before, the sink has the row, or the call is among those under way."""
+    under_way: list[tuple[int, tuple[Any, ...]]]
+    """Calls that had begun by then and had not returned: thread and row, whose `end` is None."""
+
+
+Sink = Callable[[Chunk], object]
+
+PATIENCE: Final = 1.0
+"""Seconds that a look waits for threads that are in the middle of a row."""
+
+LONG: Final = 10.0
+"""Seconds that a look waits for them which can't do without."""
+
+
+class Recorder:
+    """Records a run.
+
+    It keeps rows, until they are with the sink, and a few fields of each subscription. What a publisher signals late,
+    after the end or a cancel, is recorded as well, also where the publisher refers to its subscriber only weakly from
+    then on. For that, what stands before the subscriber is kept by the subscription that the subscriber has. Of
+    subscribers that have not kept it, or can't be referred to weakly (`__slots__` without `__weakref__`), the recorder
+    keeps the last 1,000 whose stream is over, until `settle`. Any other subscriber can be collected when its publisher
+    has released it. Of a subscriber of Java with a publisher of Java, late signals are recorded, and go to the hook of
+    what is dropped.
+
+    Args:
+        run: The name of the run, in every record.
+        sink: Receives full chunks, on the threads that filled them, without a lock held. None: all is kept, for
+            `records`. What it raises is not for the publisher in mid-signal: the first is kept, nothing is handed to
+            the sink after it, and `flush` raises it.
+        pace: Called on a thread that has a full chunk, before that is taken from its buffer; it returns when there is
+            room for it.
+        subscriptions: A list that is filled with what is known of each subscription, at its number. None: a new one.
+    """
+
+    def __init__(
+        self,
+        run: str = "run",
+        sink: Sink | None = None,
+        *,
+        pace: Callable[[], object] | None = None,
+        subscriptions: list[SubscriptionMetadata] | None = None,
+    ) -> None:
+        self.run = run
+        # _lock for writing; index: the number of the subscription
+        self.subscriptions: list[SubscriptionMetadata] = [] if subscriptions is None else subscriptions
+        self._lock = primitives.Lock()
+        self._buffers: list[
+            _Buffer
+        ] = []  # _lock; of the threads that run, and of those that ended since the last began
+        self._kept: list[Chunk] = []  # _lock
+        self._failure: Exception | None = None  # _lock; the first that the sink raised
+        # Each operation on it is atomic; a signal waits for no lock. Whose stream is over, and may be signalled late.
+        self._late: deque[_RecordedSubscriber[Any]] = deque(maxlen=KEPT)
+        self._sink = sink or self._keep
+        self._pace = pace
+        self._local = _Local(self)
+        self._draw = primitives.tickets()
+
+    def wrap(
+        self,
+        publisher: Publisher[T],
+        scenario: str = "",
+        *,
+        shared_callers: bool = False,
+        ascending: bool = False,
+        elements: int | None = None,
+        late_signals: int | None = None,
+    ) -> RecordedPublisher[T]:
+        """`publisher`, each subscription of which is recorded.
+
+        Args:
+            publisher: The publisher to record.
+            scenario: Its name, in every record.
+            shared_callers: Whether many threads call `request` and `cancel` on purpose: then 2.7 is not judged.
+            ascending: Whether the elements are ints, of any size, each larger than the one before: a repeat breaks
+                conservation, a smaller one the order. An element that is no int is not compared.
+            elements: How many elements the publisher has for each subscription. None: that is not known.
+            late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: as the
+                judge has it.
+
+        Returns:
+            A publisher, to which subscribers subscribe in its place.
+
+        Raises:
+            TypeError: `publisher` has no `subscribe`, or a number is no int.
+            ValueError: `elements` is below 0, or `late_signals` not from 0 to 15.
+        """
+        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"wrap: a publisher is needed, not {shown(publisher)}")
+        if elements is not None:
+            at_least("wrap", "elements", 0, elements)
+        if late_signals is not None:
+            allowed_late("wrap", late_signals)
+        metadata = SubscriptionMetadata(
+            -1,
+            scenario,
+            shared_callers=shared_callers,
+            ascending=ascending,
+            elements=elements,
+            late_signals=late_signals,
+        )
+        return RecordedPublisher(self, publisher, metadata)
+
+    def settle(self, subscriptions: Iterable[int] | None = None) -> None:
+        """Record that nothing which could still signal these subscriptions is running.
+
+        Their calls that have not returned count as calls that never will, and their subscribers are released.
+
+        Args:
+            subscriptions: Their numbers. None: all.
+        """
+        with self._lock:
+            every = range(len(self.subscriptions))
+        numbers: Collection[int] = every if subscriptions is None else list(subscriptions)
+        for number in numbers:
+            buffer = self._local.buffer
+            drawing, buffer.drawing = buffer.drawing, True
+            ticket, ns = self._draw(), primitives.now_ns()
+            buffer.rows.append(_pack(number, SETTLED, 0, ticket, self._draw(), ns, ns, 0))
+            buffer.drawing = drawing
+            if len(buffer.rows) >= CHUNK:
+                self._full(buffer)
+        self._release(numbers)
+
+    def _release(self, numbers: Collection[int]) -> None:
+        """Keep these subscribers no longer."""
+        over = frozenset(numbers) if self._late else ()
+        for _ in range(len(self._late)):
+            try:
+                recorded = self._late.popleft()
+            except IndexError:  # another thread releases too
+                return
+            if recorded._number not in over:
+                self._late.append(recorded)
+
+    def flush(self) -> None:
+        """Hand what is left to the sink.
+
+        A call that has not returned is recorded with an `end` of None, and stays so: its return is no longer
+        recorded. Call this at the end of a run, or when the recorded threads are quiet.
+
+        Raises:
+            Exception: What the sink has raised, then or before.
+        """
+        for buffer in self._all_buffers():
+            self._hand_over(buffer, final=True)
+        with self._lock:
+            failure = self._failure
+        if failure is not None:
+            raise failure
+
+    def checkpoint(self, *, patience: float = PATIENCE) -> Checkpoint | None:
+        """Hand what there is to the sink, and say up to which ticket that is all there was.
+
+        Args:
+            patience: Seconds to wait for threads that are in the middle of a row.
+
+        Returns:
+            The ticket, and the calls that were under way. None where a thread was in the middle of a row for all of
+            `patience`: then nothing is known, and what was handed over stays so.
+
+        Thread:
+            Any that is not inside the sink; the sink is called on it. The recorded threads go on meanwhile.
+        """
+        ticket = self._draw()
+        over = primitives.monotonic() + patience
+        buffers = self._all_buffers()
+        under_way: list[tuple[int, tuple[Any, ...]]] = []
+        for buffer in buffers:
+            if not _comes_true(buffer.at_rest, over):
+                return None
+            calls = self._hand_over(buffer)
+            under_way += [(buffer.thread, row) for row in calls if row[3] <= ticket]
+        if not all(_comes_true(buffer.delivered_all, over) for buffer in buffers):
+            return None
+        return Checkpoint(ticket, under_way)
+
+    def records(self) -> list[Record]:
+        """All that was recorded up to now, in order of `begin`; for recorders without a sink.
+
+        It may be called in the middle of a run: there is no gap before the latest record, so `check` claims nothing of
+        it that may still come.
+
+        Returns:
+            The records. Calls that have not returned are among them, with an `end` beyond all tickets, and a later call
+            of `records` may find when they returned. Where their subscription was settled since they began, or after
+            `flush`, they have an `end` of None: they never will.
+
+        Raises:
+            ReactiveError: A thread was in the middle of a row for 10 seconds.
+
+        Thread:
+            Any. The recorded threads go on meanwhile.
+        """
+        ticket, mine = self._draw(), primitives.get_ident()
+        over = primitives.monotonic() + LONG
+        buffers = self._all_buffers()
+        found: list[Record] = []
+        calls: list[Record] = []
+        for buffer in buffers:
+            if buffer.thread != mine and not _comes_true(buffer.at_rest, over):
+                raise ReactiveError(
+                    f"records: thread {buffer.thread} was in the middle of a row for {LONG:g} s: try again"
+                )
+            calls.extend(self.record_of(buffer.thread, row) for row in self._hand_over(buffer))
+        if self._sink == self._keep:  # what another look has taken is about to be there
+            for buffer in buffers:
+                _comes_true(buffer.delivered_all, over)
+        with self._lock:
+            chunks = list(self._kept)
+        found.extend(self.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows)
+        # A call that was under way when it was looked at, and has returned since, was found twice.
+        known = {record.begin for record in found}
+        settled = {record.subscription: record.begin for record in found if record.signal == Signal.SETTLED}
+        for call in calls:
+            if call.begin not in known:
+                never = settled.get(call.subscription, 0) > call.begin
+                found.append(call if never else call._replace(end=CUT))
+        # What began later may lack what it follows from: a request of a thread that was looked at before.
+        return sorted((record for record in found if record.begin <= ticket), key=lambda record: record.begin)
+
+    def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
+        """The record of a row.
+
+        Args:
+            thread: The thread that recorded it: that of its chunk.
+            row: The fields of `Row`.
+
+        Returns:
+            The record.
+        """
+        number, signal, n, begin, end, begin_ns, end_ns, value, error, depth = row
+        metadata = self.subscriptions[number]
+        return Record(
+            self.run,
+            metadata.scenario,
+            number,
+            metadata.shared_callers,
+            metadata.ascending,
+            metadata.elements,
+            thread,
+            SIGNALS[signal].value,
+            n,
+            begin,
+            end,
+            begin_ns,
+            end_ns,
+            value if type(value) is int else None,
+            error,
+            depth,
+            metadata.late_signals,
+            value is NONE,
+        )
+
+    def drawn(self) -> int:
+        """A ticket: how many there have been. A signal draws one when it begins and one when it ends.
+
+        Returns:
+            The ticket, above all that were drawn before.
+
+        Thread:
+            Any.
+        """
+        return self._draw()
+
+    def _keep(self, chunk: Chunk) -> None:
+        with self._lock:
+            self._kept.append(chunk)
+
+    def _full(self, buffer: _Buffer) -> None:
+        if self._pace is not None:
+            self._pace()
+        self._hand_over(buffer)
+
+    def _hand_over(self, buffer: _Buffer, final: bool = False) -> list[tuple[Any, ...]]:
+        """Bring its rows to the sink; returns the calls under way. `final`: those go there too."""
+        rows, under_way = buffer.take(final)
+        try:
+            self._deliver(buffer.thread, [*rows, *under_way] if final else rows)
+        finally:
+            buffer.delivered()
+        return under_way
+
+    def _deliver(self, thread: int, rows: Sequence[Packed]) -> None:
+        if not rows or self._failure is not None:  # a stale None costs one more call of a sink that fails
+            return
+        try:
+            self._sink(Chunk(thread, rows))
+        except Exception as error:
+            with self._lock:
+                self._failure = self._failure or error
+
+    def _buffer(self, owner: _Local) -> _Buffer:
+        """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
+        buffer = _Buffer(owner)
+        with self._lock:
+            ended = [item for item in self._buffers if item.ended()]
+            self._buffers.append(buffer)
+        for entry in ended:
+            self._hand_over(entry)
+        if ended:  # a look must find them until all they had is with the sink
+            with self._lock:
+                self._buffers = [item for item in self._buffers if item not in ended or not item.delivered_all()]
+        return buffer
+
+    def _all_buffers(self) -> list[_Buffer]:
+        with self._lock:
+            return list(self._buffers)
+
+    def _number(self, metadata: SubscriptionMetadata) -> SubscriptionMetadata:
+        with self._lock:
+            numbered = replace(metadata, subscription=len(self.subscriptions))
+            self.subscriptions.append(numbered)
+        return numbered
+
+
+_Call = tuple[int, int, Any, int, int, int, Any]
+"""A call that has begun: subscription, signal, n, begin, begin_ns, depth, and the `_Call` that it began inside of."""
+
+
+class _Buffer:
+    """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
+
+    __slots__ = ("_final", "_lock", "_owner", "_taken", "call", "drawing", "rows", "thread")
+
+    def __init__(self, owner: _Local) -> None:
+        self.thread = primitives.get_ident()
+        self.rows: list[Packed] = []  # appended by the thread; taken from the front under _lock
+        self.call: _Call | None = None  # written by the thread, read by any; the innermost, which has the others
+        self.drawing = False  # the thread; True from before a ticket is drawn until what it is for can be seen here
+        self._owner = ref(owner.life)  # gone when the thread is
+        self._lock = primitives.Lock()  # one takes at a time
+        self._taken = 0  # _lock; how many have taken, and are on their way to the sink
+        self._final: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
+
+    def ended(self) -> bool:
+        """Whether the thread has ended."""
+        return self._owner() is None
+
+    def take(self, final: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
+        """The rows so far, which are taken away, and rows for the calls under way; `final`: those stay as they are."""
+        with self._lock:
+            self._taken += 1
+            settled = len(self.rows)  # a call that returns from here on has its row behind these
+            innermost = self.call  # before the rows: see above
+            size = len(self.rows)
+            rows = self.rows[:size]
+            del self.rows[:size]
+            if self._final:
+                rows = [row for row in rows if _unpacked(row)[3] not in self._final]
+                settled = 0
+            if innermost is None:
+                return rows, []
+            known = self._final.union(_unpacked(row)[3] for row in rows[settled:])
+            under_way = [
+                (*call[:4], None, call[4], None, None, None, call[5])
+                for call in reversed(list(_chain(innermost)))
+                if call[3] not in known
+            ]
+            if final:
+                self._final.update(row[3] for row in under_way)
+            return rows, under_way
+
+    def delivered(self) -> None:
+        """What was taken has reached the sink."""
+        with self._lock:
+            self._taken -= 1
+
+    def delivered_all(self) -> bool:
+        """Whether nothing is on its way to the sink."""
+        with self._lock:
+            return self._taken == 0
+
+    def at_rest(self) -> bool:
+        """Whether all that its thread has drawn tickets for can be seen."""
+        return not self.drawing
+
+
+def _comes_true(condition: Callable[[], bool], over: float) -> bool:
+    """Whether it does before that time. What is waited for takes a thread a few instructions, once it may run."""
+    while not condition():
+        if primitives.monotonic() > over:
+            return False
+        primitives.Event().wait(0.0005)
+    return True
+
+
+class _Life:
+    """Lives as long as its thread."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Local(primitives.ThreadLocal):
+    """Each thread's buffer."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.life = _Life()
+        self.buffer = recorder._buffer(self)
+
+
+def _chain(call: _Call | None) -> Iterator[_Call]:
+    """The call, and those that it began inside of, from the inside out."""
+    while call is not None:
+        yield call
+        call = call[6]
+
+
+def _depth(innermost: _Call, number: int) -> int:
+    """How many calls of that subscription the thread is inside of."""
+    return next((call[5] + 1 for call in _chain(innermost) if call[0] == number), 0)
+
+
+class _Recorded:
+    """Calls through to the other side, and records the call."""
+
+    __slots__ = ("_draw", "_local", "_number", "_recorder")
+
+    def __init__(self, recorder: Recorder, number: int) -> None:
+        self._recorder = recorder
+        self._number = number
+        self._draw = recorder._draw
+        self._local = recorder._local
+
+    def _call(self, signal: int, call: Callable[..., Any], n: int | None, error: str | None, *arguments: Any) -> None:
+        buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
+        drawing, buffer.drawing = buffer.drawing, True  # it is True inside of what a collection calls, if that signals
+        begin, begin_ns = draw(), now()
+        number, outer, depth = self._number, buffer.call, 0
+        if outer is not None:
+            depth = outer[5] + 1 if outer[0] == number else _depth(outer, number)
+        buffer.call = (number, signal, n, begin, begin_ns, depth, outer)
+        buffer.drawing = drawing
+        try:
+            call(*arguments)
+        except BaseException as raised:
+            error = f"raised {_text(raised)}"
+            raise
+        finally:
+            rows, buffer.drawing = buffer.rows, True
+            value = NONE if arguments and arguments[0] is None and signal != REQUEST else None
+            if error is None and value is None and (n is not None or signal != REQUEST):
+                rows.append(_pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
+            else:
+                rows.append((number, signal, n, begin, draw(), begin_ns, now(), value, error, depth))
+            buffer.call = outer  # after the row is there
+            buffer.drawing = drawing  # as it was at the beginning: each call inside has put it back
+            if len(rows) >= CHUNK:
+                self._recorder._full(buffer)
+
+
+class RecordedPublisher(Generic[T]):
+    """A publisher whose subscriptions are recorded, each under a number of its own."""
+
+    def __init__(self, recorder: Recorder, publisher: Publisher[T], metadata: SubscriptionMetadata) -> None:
+        self._recorder = recorder
+        self._publisher = publisher
+        self._metadata = metadata
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> int:
+        """Subscribe through the recorder; returns the number of the subscription."""
+        if subscriber is None:
+            raise TypeError("subscribe(None): a Subscriber is needed (1.9)")
+        on_next = subscriber.on_next  # what is no subscriber fails here, before it has a number
+        number = self._recorder._number(self._metadata).subscription
+        recorded = _RecordedSubscriber(self._recorder, number, subscriber, on_next)
+        recorded._call(SUBSCRIBE, self._publisher.subscribe, None, None, recorded)
+        return number
+
+
+class _Link(ref["_RecordedSubscription"]):
+    """A subscription that keeps what stands before its subscriber. A collection of both together does not call back."""
+
+    __slots__ = ("kept",)
+
+    kept: ref[_RecordedSubscriber[Any]]
+
+
+def _dropped(link: ref[Any]) -> None:
+    """The subscriber has its subscription no more."""
+    assert isinstance(link, _Link)
+    recorded = link.kept()
+    if recorded is not None:
+        recorded._dropped()
+
+
+class _RecordedSubscriber(_Recorded, Generic[T]):
+    __slots__ = ("__weakref__", "_ascending", "_links", "_on_next", "_over", "_subscriber")
+
+    def __init__(
+        self, recorder: Recorder, number: int, subscriber: Subscriber[T], on_next: Callable[[T], object]
+    ) -> None:
+        super().__init__(recorder, number)
+        self._subscriber = subscriber
+        self._on_next = on_next
+        self._over = False  # True from the first end or cancel on; two that come at once both write it
+        self._ascending: bool = recorder.subscriptions[number].ascending
+        self._links: list[_Link] = []  # to each subscription; each operation on it is atomic
+
+    @property
+    def shown_as(self) -> str:
+        """The subscriber is the user's."""
+        return kind_of(self._subscriber)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        # 2.13: a None is for the subscriber to answer.
+        recorded = None if subscription is None else _RecordedSubscription(self, subscription)
+        if recorded is not None and type(self._subscriber).__weakrefoffset__ and not self.is_foreign:
+            link = _Link(recorded, _dropped)
+            link.kept = ref(self)
+            self._links.append(link)
+        self._call(ON_SUBSCRIBE, self._subscriber.on_subscribe, None, None, recorded)
+
+    def on_next(self, element: T, /) -> None:
+        # `_call`, written out: this is the path of every element.
+        buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
+        drawing, buffer.drawing = buffer.drawing, True
+        begin, begin_ns = draw(), now()
+        number, outer, depth = self._number, buffer.call, 0
+        if outer is not None:
+            depth = outer[5] + 1 if outer[0] == number else _depth(outer, number)
+        buffer.call = (number, ON_NEXT, None, begin, begin_ns, depth, outer)
+        buffer.drawing = drawing
+        error = None
+        try:
+            self._on_next(element)
+        except BaseException as raised:
+            error = f"raised {_text(raised)}"
+            raise
+        finally:
+            value = element if type(element) is int else _value(element, self._ascending)
+            rows, buffer.drawing = buffer.rows, True
+            end, end_ns = draw(), now()
+            if error is None and value is not NONE:
+                try:
+                    rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
+                except StructError:  # it is an int beyond 64 bits, or has no value
+                    rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, None, depth))
+            else:
+                rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
+            buffer.call = outer
+            buffer.drawing = drawing
+            if len(rows) >= CHUNK:
+                self._recorder._full(buffer)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.over()
+        self._call(ON_ERROR, self._subscriber.on_error, None, _text(error), error)
+
+    def on_complete(self) -> None:
+        self.over()
+        self._call(ON_COMPLETE, self._subscriber.on_complete, None, None)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the subscriber stands for an object of another runtime; the bridge to Java says so of its own."""
+        return getattr(self._subscriber, "is_foreign", False) is True
+
+    def recorded_in_its_place(self, instead: Subscriber[T]) -> Subscriber[T]:
+        """`instead`, recorded as this subscriber is; a publisher that has released this one may keep it.
+
+        The bridge to Java does, for what is signalled late. It does not refer to the subscriber.
+        """
+        inner = getattr(type(self._subscriber), "recorded_in_its_place", None)
+        if inner is not None:  # it is recorded twice
+            instead = inner(self._subscriber, instead)
+        return _RecordedSubscriber(self._recorder, self._number, instead, instead.on_next)
+
+    def meeting_in_on_next(self, both: primitives.Barrier) -> Callable[[Any], object]:
+        """See `reactive_runtime.testing._protocol.meeting`."""
+        inside = meeting(self._subscriber, both)
+        return _RecordedSubscriber(self._recorder, self._number, self._subscriber, inside).on_next
+
+    def over(self) -> None:
+        """The publisher releases this from now on. What it signals late is still to be recorded."""
+        if self._over:
+            return
+        self._over = True
+        if not type(self._subscriber).__weakrefoffset__:
+            self._recorder._late.append(self)
+        else:
+            self._dropped()
+
+    def _dropped(self) -> None:
+        """Where no subscription keeps this from now on, the recorder does."""
+        if self._over and self._links and all(link() is None for link in self._links):
+            self._recorder._late.append(self)
+
+
+class _RecordedSubscription(_Recorded):
+    __slots__ = ("__weakref__", "_subscriber", "_subscription")
+
+    def __init__(self, subscriber: _RecordedSubscriber[Any], subscription: Subscription) -> None:
+        super().__init__(subscriber._recorder, subscriber._number)
+        # It is there for as long as its own subscriber has this. Where that is an object of another runtime, the two
+        # would keep each other for ever: no collection sees both.
+        self._subscriber = None if subscriber.is_foreign else subscriber
+        self._subscription = subscription
+
+    def request(self, n: int, /) -> None:
+        kept = n if type(n) is int and 0 <= n <= MAX_DEMAND else _n(n)
+        self._call(REQUEST, self._subscription.request, kept, None, n)
+
+    def cancel(self) -> None:
+        if self._subscriber is not None:
+            self._subscriber.over()
+        self._call(CANCEL, self._subscription.cancel, None, None)
+
+
+def _n(n: Any) -> int | None:
+    """The argument of a `request`, within 64 bits: more than MAX_DEMAND is that (3.17). None for what is no int."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        return None
+    return max(-MAX_DEMAND - 1, min(int.__int__(n), MAX_DEMAND))
+
+
+def _value(element: object, ascending: bool) -> int | None:
+    """An element that is no plain int: as an int where it is one of a subclass, else its hash, which has no order."""
+    if element is None:
+        return NONE
+    if isinstance(element, int):
+        return int.__int__(element)
+    if ascending:
+        return None
+    try:
+        return hash(element)
+    except Exception:  # the elements are foreign, and so is their __hash__
+        return 0
+
+
+def _text(error: object) -> str:
+    """What an error says of itself; its __repr__ is foreign too."""
+    try:
+        text = repr(error)
+    except Exception:
+        text = f"<{type(error).__name__}, whose repr raises>"
+    return text[:TEXT].encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,654 @@
+"""What a flow is expected to do, step by step; with virtual time, hours in an instant."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Generic, Self, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import at_least, check_callable, is_coroutine_function, seconds_of
+from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime.errors import ReactiveError
+from reactive_runtime.executors import VirtualTimeExecutor, clock_of
+from reactive_runtime.testing._protocol import (
+    NOT_AWAITED,
+    Breach,
+    SubscriptionCheck,
+    described,
+    not_awaited,
+    shown,
+    unawaited,
+)
+
+__all__ = ["StepVerifier"]
+
+T = TypeVar("T")
+
+PATIENCE: Final = 10.0
+
+LINGER: Final = 0.02
+"""Seconds that are given for a signal to follow the last one, where signals come from another thread."""
+
+OVERLAP: Final = 0.02
+"""Seconds that are given for a signal to overlap with the first one of a thread that is new to the subscription."""
+
+STRANGERS: Final = 3
+"""Threads whose first signal is given that."""
+
+MOST: Final = 1_000_000
+"""Signals that wait for the thread that verifies, at most, where they come from a call that it is inside of."""
+
+_Match = Callable[[str, Any], str | None]
+"""What is wrong with a signal, or None. What it raises is of a predicate, or of a comparison."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    text: str
+    match: _Match | None = None
+    """Called with each signal that the step is for."""
+    count: int = 1
+    """How many signals the step is for."""
+    act: Callable[[_Run], object] | None = None
+    """What the step does, where it is for no signal."""
+    cancels: bool = False
+    """It is `then_cancel`, which is taken as soon as it is due, also inside a signal."""
+
+
+class StepVerifier(Generic[T]):
+    """Steps to take with a publisher, and what to expect of each; nothing runs before `verify`.
+
+    What happened, and was not expected, is an AssertionError that names the step and shows the signals. The end has to
+    be expected too, or cancelled (`then_cancel`). `on_subscribe` may come later, on any thread.
+
+    A rule that the publisher breaks meanwhile is an AssertionError that names the rule: elements beyond demand (1.1),
+    signals that overlap (1.3), a signal after the end (1.7), one before `on_subscribe`, no `on_subscribe`, or a
+    `subscribe` that raises (1.9), a second `on_subscribe` (2.12), None (2.13), a `cancel` or `request` that raises
+    (3.15, 3.16). Signals that come after `verify` are not seen.
+
+    Args:
+        publisher: The publisher to verify.
+        demand: How many elements are requested in `on_subscribe`, 0 or more.
+        clock: A virtual clock, which the steps that wait move. The steps are taken with it as the clock of the context,
+            so it is that of each operator that was given none, as with `executors.clock_of`. No operator of the flow
+            needs to be given it.
+
+    Raises:
+        TypeError: `publisher` has no `subscribe`, `demand` is no int, or `clock` can't be advanced.
+        ValueError: `demand` is below 0.
+
+    Demand:
+        `demand` in `on_subscribe`, and what `then_request` says.
+
+    Cancellation:
+        Where the stream has not ended, it is cancelled: by `then_cancel`, at the first failure, and at the end.
+
+    Thread:
+        Steps are taken on the thread that calls `verify`. Signals may come on any thread. Those that come on this one,
+        from a call that it is inside of, are compared as they come: an endless publisher can be cancelled.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.testing import StepVerifier
+        >>> StepVerifier(Flow.range(3)).expect_next(0, 1).expect_next(2).expect_complete().verify()
+
+        Virtual time:
+
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> hourly = StepVerifier(Flow.interval(3600).take(1), clock=VirtualTimeExecutor())
+        >>> hourly.expect_no_event(3599).then_wait(1).expect_next(0).expect_complete().verify()
+
+        Of an endless flow:
+
+        >>> StepVerifier(Flow.just(7).repeat()).expect_next(7, 7).then_cancel().verify()
+
+    Origin:
+        `StepVerifier` of Reactor.
+    """
+
+    def __init__(
+        self, publisher: Publisher[T], *, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
+    ) -> None:
+        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"StepVerifier: a publisher is needed, not {shown(publisher)}")
+        if is_coroutine_function(publisher.subscribe):
+            raise TypeError(f"StepVerifier: {shown(publisher)}.subscribe is a coroutine function: {NOT_AWAITED}")
+        if clock is not None and (isinstance(clock, type) or not callable(getattr(clock, "advance", None))):
+            raise TypeError(f"StepVerifier: clock must be a VirtualTimeExecutor, not {shown(clock)}")
+        self._publisher = publisher
+        self._demand = at_least("StepVerifier", "demand", 0, demand)
+        self._clock = clock
+        self._steps: list[_Step] = []
+
+    def _step(
+        self,
+        text: str,
+        match: _Match | None = None,
+        *,
+        count: int = 1,
+        act: Callable[[_Run], object] | None = None,
+        cancels: bool = False,
+    ) -> Self:
+        if match is not None and any(step.cancels for step in self._steps):
+            raise ValueError(f"{text} after then_cancel(): nothing is expected there; what still comes is dropped")
+        self._steps.append(_Step(text, match, count, act, cancels))
+        return self
+
+    def expect_next(self, *elements: T) -> Self:
+        """The next elements are these.
+
+        Args:
+            *elements: What the elements are equal to, in their order.
+
+        Returns:
+            This verifier.
+        """
+        for element in elements:
+            self._step(f"expect_next({shown(element)})", partial(_equal, "on_next", element))
+        return self
+
+    def expect_next_matches(self, predicate: Callable[[T], object]) -> Self:
+        """The next element is one for which `predicate` is true.
+
+        Args:
+            predicate: Called with the element.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Thread:
+            `predicate` is called on the thread that verifies.
+        """
+        check_callable("expect_next_matches", "predicate", predicate)
+        return self._step("expect_next_matches()", partial(_matching, predicate))
+
+    def expect_next_count(self, n: int) -> Self:
+        """The next signals are `n` elements, whichever.
+
+        Args:
+            n: How many, 0 or more.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 0.
+        """
+        at_least("expect_next_count", "n", 0, n)
+        return self._step(f"expect_next_count({n})", partial(_matching, None), count=n)
+
+    def expect_complete(self) -> Self:
+        """The next signal is the end.
+
+        Returns:
+            This verifier.
+        """
+        return self._step("expect_complete()", partial(_equal, "on_complete", None))
+
+    def expect_error(self, kind: type[BaseException] = Exception, *, match: str = "") -> Self:
+        """The next signal is the end, by an error.
+
+        Args:
+            kind: The class of the error.
+            match: What its text has in it. "": any text.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `kind` is no class of exceptions, or `match` is no str.
+        """
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise TypeError(f"expect_error: kind must be a class of exceptions, not {shown(kind)}")
+        if not isinstance(match, str):
+            raise TypeError(f"expect_error: match must be a str, not {type(match).__name__}")
+        return self._step(f"expect_error({kind.__name__})", partial(_failure, kind, match))
+
+    def expect_no_event(self, seconds: float) -> Self:
+        """Nothing is signalled for `seconds`.
+
+        Args:
+            seconds: Seconds, from 0; of the virtual clock, where there is one.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `seconds` is no number.
+            ValueError: `seconds` is below 0, or not finite.
+        """
+        seconds_of("expect_no_event", "seconds", seconds)
+        return self._step(f"expect_no_event({seconds:g})", act=lambda run: run.silence(seconds))
+
+    def then_wait(self, seconds: float) -> Self:
+        """Move the virtual clock on by `seconds`.
+
+        Args:
+            seconds: Seconds, from 0.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `seconds` is no number.
+            ValueError: `seconds` is below 0, or not finite, or the verifier has no virtual clock.
+        """
+        seconds_of("then_wait", "seconds", seconds)
+        clock = self._clock
+        if clock is None:
+            raise ValueError("then_wait: there is no virtual clock to move: StepVerifier(..., clock=)")
+        return self._step(f"then_wait({seconds:g})", act=lambda _: clock.advance(seconds))
+
+    def then_request(self, n: int) -> Self:
+        """Ask for `n` more elements.
+
+        Args:
+            n: How many; it is passed on as it is, for the publisher to answer.
+
+        Returns:
+            This verifier.
+        """
+        return self._step(f"then_request({shown(n)})", act=lambda run: run.request(n))
+
+    def then_cancel(self) -> Self:
+        """Cancel; what came and was not expected by then is dropped, and nothing is expected after that.
+
+        It may stand anywhere; no step that expects a signal may follow. Right behind `expect_next` it cancels from
+        inside that signal, where the signal comes on the thread that verifies; at first, inside `on_subscribe`, before
+        anything is requested.
+
+        Returns:
+            This verifier.
+        """
+        return self._step("then_cancel()", act=lambda run: run.cancel_now(), cancels=True)
+
+    def then(self, fn: Callable[[], object]) -> Self:
+        """Call `fn()`.
+
+        Args:
+            fn: The function to call. What it raises, `verify` raises; an AssertionError with the step and the signals.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Thread:
+            `fn` is called on the thread that verifies.
+        """
+        check_callable("then", "fn", fn)
+        return self._step("then()", act=lambda _: _call(fn))
+
+    def verify(self, *, timeout: float = PATIENCE) -> None:
+        """Subscribe, and take the steps.
+
+        Args:
+            timeout: Seconds (of real time) for each signal that is waited for, and for `on_subscribe`. It does not
+                bound a `subscribe`, `request` or `cancel` of the publisher that does not return: nothing can end a call
+                on this thread. A test of such a publisher needs a limit of its test runner. After the end, no signal is
+                waited for.
+
+        Raises:
+            AssertionError: A step saw something else, a predicate or a comparison raised (its error is the
+                `__cause__`), the publisher broke a rule, or the end was neither expected nor cancelled.
+            TypeError: `timeout` is no number.
+            ValueError: `timeout` is below 0, or not finite.
+        """
+        __tracebackhide__ = True
+        seconds_of("verify", "timeout", timeout)
+        with nullcontext() if self._clock is None else clock_of(self._clock):
+            failure = _Run(self._steps, self._demand, self._clock, timeout).take(self._publisher)
+        if failure is not None:
+            raise failure
+
+
+def _equal(signal: str, value: Any, came: str, what: Any) -> str | None:
+    return None if came == signal and (what is value or what == value) else f"{described(came, what)} came"
+
+
+def _matching(predicate: Callable[[Any], object] | None, came: str, what: Any) -> str | None:
+    if came != "on_next":
+        return f"{described(came, what)} came"
+    if predicate is None:
+        return None
+    answer = predicate(what)
+    return unawaited("the predicate", answer) or (None if answer else f"{shown(what)} does not match")
+
+
+def _failure(kind: type[BaseException], match: str, came: str, what: Any) -> str | None:
+    if came != "on_error":
+        return f"{described(came, what)} came"
+    if not isinstance(what, BaseException):
+        return f"{described(came, what)} came, whose argument is no exception"
+    if not isinstance(what, kind):
+        return f"{shown(what)} came"
+    return None if match in str(what) else f"{match!r} is not in {shown(what)}"
+
+
+def _call(fn: Callable[[], object]) -> None:
+    __tracebackhide__ = True
+    wrong = unawaited("fn", fn())
+    if wrong is not None:
+        raise _StopError(wrong)
+
+
+class _StopError(Exception):
+    """A step can't be taken; raised and caught on the thread that verifies."""
+
+
+class _Run:
+    """One verification. Where no lock is named, the thread that verifies owns it."""
+
+    def __init__(self, steps: Sequence[_Step], demand: int, clock: VirtualTimeExecutor | None, timeout: float) -> None:
+        self._steps = list(steps)
+        self._demand = demand
+        self._clock = clock
+        self._timeout = timeout
+        self._thread = primitives.get_ident()
+        self._check = SubscriptionCheck()
+        self._changed = primitives.Condition()
+        self._events: deque[tuple[str, Any]] = deque()  # _changed; came, and not yet expected
+        self._subscription: Subscription | None = None  # _changed; the first
+        self._left = False  # _changed; no subscription is wanted any more: one that comes is cancelled
+        self._failure: BaseException | None = None  # _changed; the first: a step's, or a rule that was broken
+        self._strangers: set[int] = set()  # _changed; threads, other than the one that verifies, that have signalled
+        self._at = 0  # the step to be taken; others read it only to say where they were
+        self._seen = 0  # how many signals that step has had
+        self._busy = False  # what comes is compared later: it is inside of a comparison, or expects that nothing comes
+        self._over = False  # the end was expected, or cancelled
+        self._cancelled = False  # others may read a stale False, and request after a cancel: that does nothing (3.6)
+        self._late = 0  # signals on this thread since then
+
+    # -- on the thread that verifies --------------------------------------------------------------------------
+
+    def take(self, publisher: Publisher[Any]) -> BaseException | None:
+        """Subscribe, and take the steps; returns what failed."""
+        try:
+            try:
+                answer: object = publisher.subscribe(_Noting(self))
+            except Exception as error:
+                self._breaks(Breach("1.9", f"subscribe raised {shown(error)}"), error)
+            else:
+                self._plain("1.9", "subscribe", answer)
+            while not self._failed() and self._at < len(self._steps):
+                self._next_step()
+            self._conclude()
+        finally:
+            self._leave()
+        with self._changed:
+            return self._failure
+
+    def _next_step(self) -> None:
+        """Take the step at hand, or as much of it as there are signals for; wait for one more."""
+        step = self._steps[self._at]
+        if step.act is not None:
+            self._act(step)
+            return
+        self._compare()
+        if self._at < len(self._steps) and self._steps[self._at] is step and not self._failed():
+            self._wait()
+
+    def _act(self, step: _Step) -> None:
+        """Take a step that is for no signal. What comes meanwhile is for the steps behind it."""
+        __tracebackhide__ = True
+        assert step.act is not None
+        where = self._where()
+        self._at += 1
+        try:
+            step.act(self)
+        except _StopError as stop:
+            self._fail(str(stop), where=where)
+        except AssertionError as error:
+            self._fail(str(error) or "AssertionError", error, where=where)
+        except BaseException as error:
+            error.add_note(f"{where}; {self._check.history()}")
+            self._fails(error)
+
+    def _compare(self) -> None:
+        """Hold what came against the steps that are for it, up to one that has to wait for more, or does something."""
+        while not (self._busy or self._failed()):
+            step = self._steps[self._at] if self._at < len(self._steps) else None
+            if step is not None and step.act is not None:
+                if not step.cancels or not self._check.subscribed:
+                    return
+                self._act(step)
+                continue
+            if step is not None and self._seen == step.count:
+                self._at, self._seen = self._at + 1, 0
+                continue
+            with self._changed:
+                if not self._events or (step is None and self._cancelled):
+                    return
+                event = self._events.popleft()
+            if step is None or step.match is None:
+                self._fail(f"{described(*event)} came")
+                return
+            self._hold(step.match, *event)
+
+    def _hold(self, match: _Match, signal: str, value: Any) -> None:
+        self._busy = True
+        try:
+            wrong = match(signal, value)
+        except Exception as error:
+            self._fail(f"{described(signal, value)} came, and what compares it raised {shown(error)}", error)
+            return
+        except BaseException as error:  # an exit, or an outcome of pytest's: it is verify's
+            self._fails(error)
+            return
+        finally:
+            self._busy = False
+        if wrong is not None:
+            self._fail(wrong)
+            return
+        self._seen += 1
+        self._over = self._over or signal != "on_next"
+
+    def _wait(self) -> None:
+        ended = self._over and not self._cancelled
+        with self._changed:
+            most = min(LINGER if self._strangers else 0, self._timeout) if ended else self._timeout
+            there = self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, most)
+        if not there:
+            self._fail("nothing came after the end" if ended else self._nothing())
+
+    def _nothing(self) -> str:
+        waited = f"in {self._timeout:g} s; verify(timeout=) says how long a signal is waited for"
+        if self._clock is not None:
+            waited += "; the virtual clock moves only by then_wait and expect_no_event"
+        return f"nothing came {waited}" if self._check.subscribed else f"no on_subscribe came {waited} (rule 1.9)"
+
+    def _subscribed(self) -> Subscription:
+        """The subscription, which may have to be waited for."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._subscription is not None or self._failure is not None, self._timeout)
+            subscription = self._subscription
+        if subscription is None:
+            raise _StopError(self._nothing())
+        return subscription
+
+    def request(self, n: Any) -> None:
+        subscription = self._subscribed()
+        self._check.request(n)
+        text = f"request({shown(n)})"
+        try:
+            answer: object = subscription.request(n)
+        except Exception as error:
+            self._breaks(Breach("3.16", f"{text} raised {shown(error)}"), error)
+        else:
+            self._plain("3.16", text, answer)
+
+    def cancel_now(self) -> None:
+        subscription = self._subscribed()
+        self._over = self._cancelled = True
+        with self._changed:
+            self._events.clear()
+        self._cancel(subscription)
+
+    def silence(self, seconds: float) -> None:
+        self._busy = True
+        try:
+            if self._clock is not None:
+                self._clock.advance(seconds)
+                seconds = 0
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, seconds)
+                event = self._events[0] if self._events else None
+        finally:
+            self._busy = False
+        if event is not None:
+            raise _StopError(f"{described(*event)} came")
+
+    def _conclude(self) -> None:
+        """All steps were taken: nothing more may have come."""
+        self._compare()
+        if not self._failed() and not self._over:
+            self._fail("the end was neither expected nor cancelled")
+        with self._changed:
+            if self._strangers and self._failure is None:
+                self._changed.wait_for(lambda: self._failure is not None, LINGER)
+
+    def _leave(self) -> None:
+        """Cancel what has not ended."""
+        with self._changed:
+            self._left = True
+            subscription = self._subscription
+        if subscription is not None and not self._cancelled and not self._check.over:
+            self._cancelled = True
+            self._cancel(subscription)
+
+    def _failed(self) -> bool:
+        with self._changed:
+            return self._failure is not None
+
+    def _where(self) -> str:
+        if self._at < len(self._steps):
+            return f"step {self._at + 1}, {self._steps[self._at].text}"
+        return "after the last step"
+
+    def _fail(self, what: str, cause: BaseException | None = None, *, where: str = "") -> None:
+        """A step has failed."""
+        joined = ": " if where or self._at < len(self._steps) else ", "
+        failure = AssertionError(f"{where or self._where()}{joined}{what}; {self._check.history()}")
+        failure.__cause__ = cause
+        self._fails(failure)
+
+    # -- on any thread ----------------------------------------------------------------------------------------
+
+    def _cancel(self, subscription: Subscription) -> None:
+        try:
+            answer: object = subscription.cancel()
+        except Exception as error:
+            self._breaks(Breach("3.15", f"cancel raised {shown(error)}"), error)
+        else:
+            self._plain("3.15", "cancel", answer)
+
+    def _plain(self, rule: str, text: str, answer: object) -> None:
+        """A call has returned: where it was one of a coroutine function, nothing has happened."""
+        breach = not_awaited(rule, text, answer)
+        if breach is not None:
+            self._breaks(breach)
+
+    def _breaks(self, breach: Breach, cause: BaseException | None = None) -> None:
+        failure = AssertionError(f"{self._where()}: {breach}; {self._check.history()}")
+        failure.__cause__ = cause
+        self._fails(failure)
+
+    def _fails(self, failure: BaseException) -> None:
+        with self._changed:
+            self._failure = self._failure or failure
+            self._changed.notify_all()
+
+    def _begins(self, signal: str, value: Any) -> None:
+        breach = self._check.begin(signal, value)
+        if breach is not None:
+            self._breaks(breach)
+        thread = primitives.get_ident()
+        with self._changed:
+            if thread == self._thread:
+                return
+            new = thread not in self._strangers and len(self._strangers) < STRANGERS
+            self._strangers.add(thread)
+            if new and self._failure is None:  # one that overlaps would come now
+                self._changed.wait_for(lambda: self._failure is not None, OVERLAP)
+
+    def subscribed(self, subscription: Subscription | None) -> None:
+        again = self._check.subscribed
+        self._begins("on_subscribe", subscription)
+        try:
+            if subscription is None:
+                return
+            with self._changed:
+                left = self._left
+                if not again and self._subscription is None:
+                    self._subscription = subscription
+                self._changed.notify_all()
+            if again or left:
+                self._cancel(subscription)  # 2.5
+                return
+            if self._is_here():
+                self._compare()
+            if self._demand and not self._cancelled:
+                self.request(self._demand)
+        finally:
+            self._check.end("on_subscribe")
+
+    def signalled(self, signal: str, value: Any) -> None:
+        self._begins(signal, value)
+        try:
+            with self._changed:
+                if not self._left:
+                    self._events.append((signal, value))
+                waiting = len(self._events)
+                self._changed.notify_all()
+            if self._is_here():
+                self._compare_here(waiting)
+        finally:
+            self._check.end(signal)
+
+    def _compare_here(self, waiting: int) -> None:
+        """The publisher signals from a call that this thread is inside of: it may go on without end."""
+        self._compare()
+        if waiting > MOST and not self._failed():
+            what = "signals came from a call that is still under way, and wait for this step: request less (demand=)"
+            self._fail(f"{waiting:,} {what}")
+        if self._failed():
+            self._leave()
+        if self._cancelled:
+            self._late += 1
+            if self._late > MOST:
+                breach = Breach("1.8", f"{self._late:,} signals came after cancel had returned, on the same thread")
+                self._breaks(breach)
+                raise ReactiveError(str(breach))  # it is the only way out of a call that does not end
+
+    def _is_here(self) -> bool:
+        return primitives.get_ident() == self._thread
+
+
+class _Noting:
+    """The subscriber, which notes each signal."""
+
+    shown_as: Final = "StepVerifier"
+
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._run.subscribed(subscription)
+
+    def on_next(self, element: Any, /) -> None:
+        self._run.signalled("on_next", element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._run.signalled("on_error", error)
+
+    def on_complete(self) -> None:
+        self._run.signalled("on_complete", None)
