@@ -72,8 +72,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         subscriber = self._subscribe(env, self._publisher(env, 5), subscribed=ask, then=linger)
         subscriber.request(3)
         subscriber.next_elements(5)
-        env.silence(lambda: subscriber.count)
-        env.verify()
+        env.happens(lambda: subscriber.ends, env.settings.default_no_signals_timeout)
 
     @check("1.3", plain=2)
     def extra_spec103_an_element_must_wait_until_on_subscribe_has_returned(self, env: TestEnvironment) -> None:

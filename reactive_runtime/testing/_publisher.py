@@ -71,10 +71,12 @@ class TestPublisher(Generic[T]):
             subscriber: The subscriber to connect.
 
         Raises:
-            TypeError: `subscriber` is None (1.9).
+            TypeError: `subscriber` is None (1.9), or has no `on_subscribe`.
         """
         if subscriber is None:
             raise TypeError("subscribe(None): None is not allowed here (1.9)")
+        if not callable(getattr(subscriber, "on_subscribe", None)):
+            raise TypeError(f"subscribe({shown(subscriber)}): a Subscriber is needed, and that has no on_subscribe")
         subscription = _Driven(subscriber, self._breaks)
         with self._lock:
             self._subscriptions.append(subscription)

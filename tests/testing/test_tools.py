@@ -398,3 +398,11 @@ def test_what_a_recorder_or_a_check_can_not_take_is_refused(call: Any, error: ty
         call()
     assert check([], late_signals=15, context=0) == []
     Recorder().wrap(Flow.range(1), elements=0, late_signals=0)
+
+
+@pytest.mark.parametrize("item", [3, object(), print])
+def test_what_is_no_subscriber_is_refused_and_not_counted(item: Any) -> None:
+    publisher = TestPublisher[int]()
+    with pytest.raises(TypeError, match=r"^subscribe\(.*\): a Subscriber is needed, and that has no on_subscribe$"):
+        publisher.subscribe(item)
+    assert publisher.subscribers == 0
