@@ -82,14 +82,14 @@ def test_what_the_docs_show_of_a_file_is_in_it() -> None:
         )
 
 
-WITH_SPARK = "reactive_runtime._operators.spark_bridge"
-"""Its examples take the session that the tests of Spark share, and so run with them."""
+WITH_SPARK = ("reactive_runtime._operators.spark_bridge", "reactive_runtime.spark.")
+"""Their examples take the session that the tests of Spark share, and so run with them."""
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(module, marks=pytest.mark.xdist_group("spark") if module == WITH_SPARK else ())
+        pytest.param(module, marks=pytest.mark.xdist_group("spark") if module.startswith(WITH_SPARK) else ())
         for module in MODULES
     ],
 )

@@ -18,7 +18,7 @@ from reactive_runtime.explore._session import Session
 from reactive_runtime.explore._strategies import PCT, Random
 from reactive_runtime.explore._task import ENDED, READY, RESTING, WAITING, Task
 
-SEEDS = 20 if NIGHT else 5
+SEEDS = 20 if NIGHT else 3
 
 
 @pytest.mark.parametrize("program", CORRECT, ids=lambda item: item.__name__)
@@ -35,7 +35,7 @@ def test_nor_by_a_single_strategy(program: Any, strategy: str) -> None:
 
 @pytest.mark.parametrize("program", LIVELOCKS, ids=lambda item: item.__name__)
 def test_a_livelock_is_reported_long_before_the_limit_of_steps(program: Any) -> None:
-    for seed in range(3):
+    for seed in range(SEEDS if NIGHT else 1):
         failure = explore(program, seed=seed).failure
         assert failure is not None
         assert failure.kind == "livelock"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from searching import holds_with_few_preemptions
+from searching import NIGHT, holds_with_few_preemptions
 
 from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own, Reach
 from reactive_runtime._spec import MAX_DEMAND
@@ -24,6 +24,13 @@ CASES = [
     if own.reach is not Reach.SAMPLED
     for name in (ALL if own.reach is Reach.WIDE else PROGRAMS)
 ]
+if not NIGHT:
+    CASES = CASES[::2]  # half of the programs of each publisher, and of the publishers of each program
+
+
+def test_each_publisher_and_each_program_is_among_them() -> None:
+    assert {own for own, _ in CASES} == {own for own in PUBLISHERS if own.reach is not Reach.SAMPLED}
+    assert {name for _, name in CASES} == set(ALL)
 
 
 @pytest.mark.parametrize(("own", "name"), CASES, ids=[f"{own.name}-{name}" for own, name in CASES])
@@ -83,7 +90,7 @@ def test_larger_programs_hold_in_a_sample_of_their_schedules(scenario: Any) -> N
     explore(scenario, schedules=5 * BEYOND).assert_holds()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100 if NIGHT else 10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(actors=3, length=2))
 def test_generated_programs_keep_the_rules(actors: list[Any]) -> None:
     for own in (PUBLISHERS[1], PUBLISHERS[6]):
