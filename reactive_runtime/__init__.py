@@ -4,6 +4,7 @@ Publishers run on `concurrent.futures` executors, demand is never exceeded, buff
 cancellation is kept. Importing this needs the standard library only.
 """
 
+from reactive_runtime._flow import ConnectableFlow, Flow
 from reactive_runtime._homes import at_home as _at_home
 from reactive_runtime._operators.backpressure import KillSwitch, ParallelFlow, Valve
 from reactive_runtime._operators.creating import Emitter
@@ -11,7 +12,6 @@ from reactive_runtime._operators.side_effects import Listener, Metrics
 from reactive_runtime._operators.terminal import Disposable
 from reactive_runtime._operators.transforming import Notification
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
-from reactive_runtime.flow import ConnectableFlow, Flow
 
 __version__ = "0.1.0"
 
@@ -34,4 +34,4 @@ __all__ = [
     "__version__",
 ]
 
-_at_home(__name__, *(globals()[name] for name in __all__ if name not in ("ConnectableFlow", "Flow")))
+_at_home(__name__, *(globals()[name] for name in __all__))

@@ -13,12 +13,12 @@ from _typeshed import SupportsRichComparison
 
 from reactive_runtime._core.arguments import When
 from reactive_runtime._core.combinator import Clock
+from reactive_runtime._flow import Flow
 from reactive_runtime._operators.aggregating import Summable
 from reactive_runtime._operators.backpressure import KillSwitch, Valve
 from reactive_runtime._operators.side_effects import Listener, Metrics, Way
 from reactive_runtime._operators.transforming import Notification
 from reactive_runtime._spec import Publisher
-from reactive_runtime.flow import Flow
 from reactive_runtime.pipeline import Pipeline
 
 __all__ = ["PipelineOperators"]

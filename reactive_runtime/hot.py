@@ -22,11 +22,11 @@ from reactive_runtime._core.multicaster import EmitResult, Multicaster, wake_all
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._flow import Flow
 from reactive_runtime._homes import at_home
 from reactive_runtime._spec import Subscription
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here, threads_of
-from reactive_runtime.flow import Flow
 
 __all__ = [
     "BehaviorProcessor",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._flow import ConnectableFlow, Flow, Operators
 from reactive_runtime._operators.backpressure import ParallelFlow
 from reactive_runtime._texts import shown
-from reactive_runtime.flow import ConnectableFlow, Flow, Operators
 
 __all__ = ["Pipeline"]
 

@@ -7,9 +7,9 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import check_callable, not_none
+from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Subscriber, Subscription
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.flow import Flow
 
 __all__ = ["FlowProcessor"]
 

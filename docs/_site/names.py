@@ -20,18 +20,9 @@ from typing import Any, Final, get_overloads
 import reactive_runtime
 from reactive_runtime import Flow
 
-__all__ = ["NOT_REFERENCE", "Member", "Module", "class_members", "members", "modules", "public_names"]
+__all__ = ["Member", "Module", "class_members", "members", "modules", "public_names"]
 
 ROOT: Final = "reactive_runtime"
-
-NOT_REFERENCE: Final = {
-    f"{ROOT}.cli": "the command: its reference is `reactive-runtime --help`",
-    f"{ROOT}.targets": "finds a name from the shell",
-}
-"""Modules without an underscore that a user has no reason to import."""
-
-DEEPER: Final = (f"{ROOT}.interop.jvm", f"{ROOT}.testing.trace")
-"""Public modules inside of packages whose other modules are not."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +138,6 @@ def _is_an_implementation(entry: Module) -> bool:
 
 def _module_names() -> list[str]:
     """The package first, then what lies directly in it, then the public modules of its packages."""
-    top = [item.name for item in pkgutil.iter_modules(reactive_runtime.__path__, f"{ROOT}.")]
-    names = [ROOT, *top, *DEEPER]
-    return [
-        name
-        for name in names
-        if name not in NOT_REFERENCE and not any(part.startswith("_") for part in name.split("."))
-    ]
+    found = [item.name for item in pkgutil.walk_packages(reactive_runtime.__path__, f"{ROOT}.")]
+    public = [name for name in found if not any(part.startswith("_") for part in name.split("."))]
+    return [ROOT, *sorted(public, key=lambda name: name.count("."))]

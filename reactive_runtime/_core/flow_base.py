@@ -23,10 +23,10 @@ from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._spec import Subscriber
 
 if TYPE_CHECKING:
+    from reactive_runtime._flow import Flow
     from reactive_runtime._spec import (
         Publisher as _Interface,  # by name: then two flows are one of `int | str`, for Pyright
     )
-    from reactive_runtime.flow import Flow
 else:
     _Interface = Generic  # at run time the interface is one of shape: a class of it has a dict, and is slow to make
 

@@ -21,8 +21,8 @@ from reactive_runtime._spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase
+    from reactive_runtime._flow import ConnectableFlow, Flow
     from reactive_runtime._operators.sharing import ConnectableSource
-    from reactive_runtime.flow import ConnectableFlow, Flow
 
 __all__ = [
     "Boundary",
@@ -442,7 +442,7 @@ def connectable_of(connectable: ConnectableSource) -> ConnectableFlow[Any]:
 
 _new: Final = object.__new__
 _flow_type: list[type[Flow[Any]]] = []
-"""Sources make flows, and flows are made of sources: `reactive_runtime.flow` puts its classes here."""
+"""Sources make flows, and flows are made of sources: `reactive_runtime._flow` puts its classes here."""
 
 
 def make_flows_of(flow_type: type[Flow[Any]], connectable_type: type[ConnectableFlow[Any]]) -> None:

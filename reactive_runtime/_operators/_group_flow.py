@@ -20,8 +20,8 @@ from reactive_runtime._spec import Subscription
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
+    from reactive_runtime._flow import Flow
     from reactive_runtime._operators._group_source import Split
-    from reactive_runtime.flow import Flow
 
 __all__ = ["Given", "Group"]
 

@@ -19,7 +19,7 @@ from reactive_runtime._texts import shown
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison
 
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["AggregatingOperators"]
 

@@ -34,7 +34,7 @@ from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import clock_in
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["BackpressureOperators", "KillSwitch", "ParallelFlow", "Valve"]
 

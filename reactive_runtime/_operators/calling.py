@@ -30,7 +30,7 @@ from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["TaskOperators"]
 

@@ -28,7 +28,7 @@ from reactive_runtime._texts import shown
 if TYPE_CHECKING:
     import asyncio
 
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["CreatingSources", "Emitter"]
 

@@ -10,7 +10,7 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import Boundary, flow_of
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["SchedulingOperators"]
 

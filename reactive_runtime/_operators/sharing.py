@@ -18,7 +18,7 @@ from reactive_runtime._core.flow_source import Hot, Use, connectable_of, flow_of
 from reactive_runtime._core.multicaster import Multicaster, Reader
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import ConnectableFlow, Flow
+    from reactive_runtime._flow import ConnectableFlow, Flow
 
 __all__ = ["ConnectableSource", "SharingOperators"]
 

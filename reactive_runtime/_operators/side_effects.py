@@ -24,7 +24,7 @@ from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime._spec import Subscriber, Subscription
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["Listener", "Metrics", "SideEffectOperators"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
     from reactive_runtime.spark._spark_sink import SparkSink
 
 __all__ = ["SparkOperators"]

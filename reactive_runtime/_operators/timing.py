@@ -21,7 +21,7 @@ from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["TimingOperators"]
 

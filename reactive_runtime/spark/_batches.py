@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
-from reactive_runtime.flow import Flow
+from reactive_runtime._flow import Flow
 from reactive_runtime.spark._jobs import Jobs
 from reactive_runtime.spark._schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark._spark_errors import is_connected

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least, one_of
-from reactive_runtime.flow import Flow
+from reactive_runtime._flow import Flow
 from reactive_runtime.spark._arrow_jobs import SMALL, PartitionJobs, batches_of, jobs_of
 from reactive_runtime.spark._jobs import Jobs
 from reactive_runtime.spark._spark_errors import a_dataframe, spark_error

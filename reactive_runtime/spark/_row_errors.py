@@ -11,8 +11,8 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reactive_runtime._core import dropping
+from reactive_runtime._flow import Flow
 from reactive_runtime.errors import SparkError
-from reactive_runtime.flow import Flow
 from reactive_runtime.spark._schemas import Elements
 from reactive_runtime.spark._task_input import Counter, with_notes
 from reactive_runtime.spark._values import arrow_fields, twice

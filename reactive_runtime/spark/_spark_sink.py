@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
+from reactive_runtime._flow import Flow
 from reactive_runtime._homes import at_home
 from reactive_runtime.errors import SparkError
-from reactive_runtime.flow import Flow
 from reactive_runtime.spark._batches import Batches
 from reactive_runtime.spark._jobs import Jobs
 from reactive_runtime.spark._marks import Once, marked

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import one_of
+from reactive_runtime._flow import Flow
 from reactive_runtime._operators.creating import Emitter
 from reactive_runtime.errors import SparkError
-from reactive_runtime.flow import Flow
 from reactive_runtime.spark._frames import Rows, flow_of_rows
 from reactive_runtime.spark._segments import local_path
 from reactive_runtime.spark._spark_errors import (

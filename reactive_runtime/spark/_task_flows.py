@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, one_of, seconds_of
+from reactive_runtime._flow import Flow
 from reactive_runtime._homes import at_home
 from reactive_runtime._texts import shown
-from reactive_runtime.flow import Flow
 from reactive_runtime.picklable import Scope
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark._frames import FORMS, Form, Rows, form_of, form_of_schema

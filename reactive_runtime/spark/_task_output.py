@@ -14,7 +14,7 @@ from reactive_runtime._core.arguments import not_none
 from reactive_runtime._spec import Subscription
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["TaskOutput"]
 

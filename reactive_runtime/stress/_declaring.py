@@ -18,10 +18,10 @@ from types import ModuleType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from reactive_runtime._core import primitives
+from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Publisher
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.executors import ScheduledExecutor
-from reactive_runtime.flow import Flow
 from reactive_runtime.stress._cancellation_metrics import Opened
 from reactive_runtime.testing._recorder import Recorder
 from reactive_runtime.testing._records import allowed_late

@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from connections.parties import Expected, Hand, Held, Listener
 from reactive_runtime import Disposable, Emitter, Flow, hooks
+from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import TrampolineExecutor
-from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
     BehaviorProcessor,
     EmitResult,

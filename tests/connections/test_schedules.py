@@ -14,10 +14,10 @@ from explore.racing import Hand
 from searching import holds_with_few_preemptions
 
 from reactive_runtime import Disposable, Flow
+from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.explore import call, cancel, explore_publisher
 from reactive_runtime.explore._publisher_scenario import Driven, subscribe
-from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
     BehaviorProcessor,
     PublishProcessor,

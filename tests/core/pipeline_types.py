@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from reactive_runtime.flow import Operators
+from reactive_runtime._flow import Operators
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "reactive_runtime" / "_pipeline_operators.pyi"

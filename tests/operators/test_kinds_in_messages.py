@@ -29,7 +29,7 @@ PARTS = (
     "_core",
     "_operators",
     "hot",
-    "sources",
+    "_sources",
     "subscribers",
     "testing._probe",
     "testing._recorder",

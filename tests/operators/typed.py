@@ -13,8 +13,8 @@ import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 
 from reactive_runtime import Disposable, Flow, KillSwitch, Listener, Metrics, Notification, ParallelFlow, Valve
+from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime.executors import VirtualTimeExecutor
-from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark._spark_sink import SparkSink
 

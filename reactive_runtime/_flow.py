@@ -24,7 +24,7 @@ from reactive_runtime._operators.spark_bridge import SparkOperators
 from reactive_runtime._operators.terminal import Disposable, TerminalOperators
 from reactive_runtime._operators.timing import TimingOperators
 from reactive_runtime._operators.transforming import TransformingOperators
-from reactive_runtime.sources import Sources
+from reactive_runtime._sources import Sources
 
 __all__ = ["ConnectableFlow", "Flow", "Operators"]
 

@@ -27,7 +27,7 @@ from reactive_runtime._spec import Publisher, Subscriber, Subscription
 from reactive_runtime._texts import shown
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._flow import Flow
 
 __all__ = ["Sources"]
 
