@@ -47,6 +47,7 @@ _NAMES: Final[dict[str, Any]] = {
 _new_lock: Final = threading.Lock
 _REAL_LOCK: Final = type(_new_lock())
 _REAL_RLOCK: Final = type(threading.RLock())
+_REAL_LOCAL: Final = threading.local
 
 
 def _changes() -> Iterator[tuple[Any, str, Any]]:
@@ -173,7 +174,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
         if scheduler.carriers.greenlets:
             changes += [(item, "get_ident", threads.get_ident) for item in (threading, primitives)]
             changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
-            changes += [(exits, "here", threads.Local()), (trampoline, "here", threads.Local())]
+            changes += [(owner, "here", threads.local_like(owner.here)) for owner in (exits, trampoline)]
         renamed = {
             id(vars(owner)[name]): change for owner, name, change in changes if name in vars(owner) and _is_api(owner)
         }
@@ -183,6 +184,8 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                 stand_in = renamed.get(id(value)) if callable(value) else None
                 if stand_in is not None and module is not primitives:
                     undo.set(module, name, stand_in)
+                elif isinstance(value, _REAL_LOCAL) and module not in (exits, trampoline):
+                    undo.set(module, name, threads.local_like(value))
             for owner in _owners_of_locks(module):
                 for name, value in list(vars(owner).items()):
                     if isinstance(value, _REAL_LOCK) and not value.locked():

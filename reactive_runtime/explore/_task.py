@@ -67,6 +67,7 @@ class Task:
         "number",
         "object",
         "parent",
+        "parts",
         "priority",
         "readings",
         "rights",
@@ -98,6 +99,7 @@ class Task:
         self.ident: int = carrier.ident
         self.daemon: bool = daemon
         self.object: Any = None  # the threading.Thread that the program sees, if it made one
+        self.parts: dict[int, tuple[Any, dict[str, Any]]] = {}  # its parts of thread-locals, by the id of each
         self.started: bool = False
         self.state: str = READY  # changed by `TaskStates` only
         self.parent: int = 0  # the number of the thread that made it,

@@ -15,9 +15,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from reactive_runtime._core import primitives
+from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import _carriers as carriers
 from reactive_runtime.explore import _instrumented as instrumented
 from reactive_runtime.explore._carriers import real_ident
@@ -220,29 +221,83 @@ def get_ident() -> int:
 
 
 class Local:
-    """Stands in for `threading.local`, where task threads share an OS thread. For attributes; not to derive from."""
+    """Stands in for `threading.local`, and for what derives from it, where threads of the program share an OS thread.
 
-    def __init__(self) -> None:
-        object.__setattr__(self, "_by_thread", {})
+    They do so one after the other as well: that of a run may have been one of the run before.
+    """
 
-    def _mine(self) -> dict[str, Any]:
-        by_thread: dict[int, dict[str, Any]] = object.__getattribute__(self, "_by_thread")
-        return by_thread.setdefault(get_ident(), {})
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
+        made = object.__new__(cls)
+        object.__setattr__(made, "_given", (arguments, keywords))
+        object.__setattr__(made, "_outside", {})  # by the ident of a thread that is none of a run's
+        _part(made, new=True)  # for this thread Python calls `__init__`
+        return made
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("_mine", "_by_thread") or name.startswith("__"):
+        if name == "__class__":
             return object.__getattribute__(self, name)
-        try:
-            return self._mine()[name]
-        except KeyError:
-            raise AttributeError(f"this thread's part of a thread-local has no attribute {name!r}") from None
+        mine = _part(self)
+        if name == "__dict__":
+            return mine
+        if name in mine and not _is_set_by_class(self, name):
+            return mine[name]
+        return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._mine()[name] = value
+        if _is_set_by_class(self, name):
+            object.__setattr__(self, name, value)
+        else:
+            _part(self)[name] = value
 
     def __delattr__(self, name: str) -> None:
-        if self._mine().pop(name, self) is self:
-            raise AttributeError(name)
+        mine = _part(self)
+        if name not in mine:
+            raise AttributeError(f"this thread's part of a thread-local has no attribute {name!r}")
+        del mine[name]
+
+
+def _part(local: Local, *, new: bool = False) -> dict[str, Any]:
+    """What the calling thread has of a thread-local."""
+    me = None if instrumented.foreign() else instrumented.caller()
+    if me is None or me is instrumented.running().main:
+        parts, key, keeps = object.__getattribute__(local, "_outside"), real_ident(), None
+    else:
+        parts, key, keeps = me.parts, id(local), local
+    known: tuple[Any, dict[str, Any]] | None = parts.get(key)
+    if known is not None:
+        return known[1]
+    mine: dict[str, Any] = {}
+    parts[key] = (keeps, mine)  # with the object itself: its id is not another's while this is there
+    if not new:
+        arguments, keywords = object.__getattribute__(local, "_given")
+        type(local).__init__(local, *arguments, **keywords)
+    return mine
+
+
+def _is_set_by_class(local: Local, name: str) -> bool:
+    """Whether its class says what an assignment to that attribute does, as a property does."""
+    return hasattr(type(getattr(type(local), name, None)), "__set__")
+
+
+def local_like(there: Any) -> Local:
+    """A stand-in for a thread-local that a module has made.
+
+    It has the methods and defaults of the classes that the other one is of, and what this thread has there already.
+
+    Raises:
+        ScenarioError: What it is of can't be made again: its `__init__` needs arguments, or calls `super`.
+    """
+    names: dict[str, Any] = {}
+    for base in reversed(type(there).__mro__[:-2]):  # all but those of `threading.local` and `object`
+        names.update({name: value for name, value in vars(base).items() if name not in ("__dict__", "__weakref__")})
+    kind = type(there).__name__
+    try:
+        made: Local = type(kind, (Local,), names)()
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise ScenarioError(f"{kind}, a thread-local, has no stand-in ({said}): use engine='threads'") from error
+    made.__dict__.update(there.__dict__)
+    return made
 
 
 # -- the clock ------------------------------------------------------------------------------------------------

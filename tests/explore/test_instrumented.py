@@ -239,6 +239,43 @@ def timers() -> None:
     assert fired.is_set()
 
 
+class _Notes(threading.local):
+    """Made anew for each thread, with defaults of its class, a method and a property."""
+
+    count = 0
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def say(self, word: str) -> None:
+        self.words.append(word)
+        self.count += 1
+
+    @property
+    def last(self) -> str:
+        return self.words[-1]
+
+
+NOTES, PLAIN = _Notes(), threading.local()
+
+
+def thread_locals_of_a_module() -> None:
+    seen: list[Any] = []
+
+    def each(name: str) -> None:
+        for word in (name, name * 2):
+            NOTES.say(word)
+            PLAIN.word = word
+        seen.append((NOTES.count, NOTES.last, tuple(vars(NOTES)["words"]), PLAIN.word))
+
+    threads = [threading.Thread(target=each, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [(2, name * 2, (name, name * 2), name * 2) for name in "ab"]
+
+
 def thread_locals() -> None:
     local = threading.local()
     local.name = "main"
@@ -348,6 +385,7 @@ PROGRAMS: list[Callable[[], None]] = [
     a_thread_of_a_class_of_its_own,
     timers,
     thread_locals,
+    thread_locals_of_a_module,
     pools,
     a_pool_has_so_many_workers_and_no_more,
     a_pool_initialises_its_threads,

@@ -37,3 +37,23 @@ def test_every_schedule_with_few_preemptions_keeps_the_rules_and_comes_to_an_end
     )
     holds_with_few_preemptions(explored)
     explored(strategy="pct3", schedules=BEYOND).assert_holds()
+
+
+@pytest.mark.parametrize(("name", "race"), CASES[::8], ids=[f"{name}-{race}" for name, race in CASES[::8]])
+def test_greenlets_run_the_schedules_that_threads_run(name: str, race: str) -> None:
+    _, demand, actors = RACES[race]
+    found = [
+        explore_publisher(
+            partial(Applied, OPERATORS[name]),
+            actors,
+            demand=demand,
+            ascending=False,
+            finish=finished,
+            strategy="bounded",
+            bound=1,
+            engine=engine,
+        ).assert_holds()
+        for engine in ("threads", "greenlets")
+    ]
+    assert found[0].schedules == found[1].schedules
+    assert found[0].verdict.kind == found[1].verdict.kind == "exhausted"
