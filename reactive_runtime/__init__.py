@@ -5,7 +5,7 @@ cancellation is kept. Importing this needs the standard library only.
 """
 
 from reactive_runtime._flow import ConnectableFlow, Flow
-from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime._homes import all_at_home as _all_at_home
 from reactive_runtime._operators.backpressure import KillSwitch, ParallelFlow, Valve
 from reactive_runtime._operators.creating import Emitter
 from reactive_runtime._operators.side_effects import Listener, Metrics
@@ -34,4 +34,4 @@ __all__ = [
     "__version__",
 ]
 
-_at_home(__name__, *(globals()[name] for name in __all__))
+_all_at_home(globals())

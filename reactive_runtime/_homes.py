@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-__all__ = ["at_home"]
+__all__ = ["all_at_home", "at_home"]
 
 
 def at_home(home: str, *items: Any) -> None:
@@ -13,3 +13,8 @@ def at_home(home: str, *items: Any) -> None:
     for item in items:
         if isinstance(item, type | FunctionType):  # a constant has no module
             item.__module__ = home
+
+
+def all_at_home(namespace: dict[str, Any]) -> None:
+    """`at_home` of what the module with these globals exports."""
+    at_home(namespace["__name__"], *(namespace[name] for name in namespace["__all__"]))

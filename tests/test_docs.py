@@ -101,7 +101,7 @@ def test_the_examples_in_docstrings_are_true(name: str) -> None:
     texts = [node.value for node in ast.walk(ast.parse(Path(file).read_text())) if isinstance(node, ast.Expr)]
     runner = doctest.DocTestRunner()
     for text in texts:
-        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+        if isinstance(text, ast.Constant) and isinstance(text.value, str) and ">>>" in text.value:
             example = doctest.DocTestParser().get_doctest(text.value, vars(module).copy(), name, file, text.lineno - 1)
             runner.run(example)
     assert runner.failures == 0

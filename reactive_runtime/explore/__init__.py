@@ -6,7 +6,7 @@ check_linearizable  the same for an object that threads share, judged by a model
 replay              one schedule again
 """
 
-from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime._homes import all_at_home as _all_at_home
 from reactive_runtime.explore._exploration import explore, replay
 from reactive_runtime.explore._histories import Invocation
 from reactive_runtime.explore._linearizability import Operation, check_linearizable, invoke, operations_scenario
@@ -55,4 +55,4 @@ __all__ = [
     "unreachable",
 ]
 
-_at_home(__name__, *(globals()[name] for name in __all__))
+_all_at_home(globals())

@@ -28,7 +28,7 @@ from typing import Any, Final, NoReturn
 
 from reactive_runtime import executors
 from reactive_runtime._core import dropping, exits, fuse, primitives, trampoline
-from reactive_runtime.errors import ExploreError
+from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import _conditions as conditions
 from reactive_runtime.explore import _instrumented as instrumented
 from reactive_runtime.explore import _threads as threads
@@ -185,7 +185,14 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                 if stand_in is not None and module is not primitives:
                     undo.set(module, name, stand_in)
                 elif isinstance(value, _REAL_LOCAL) and module not in (exits, trampoline):
-                    undo.set(module, name, threads.local_like(value))
+                    made = threads.local_like(value)
+                    if made is not None:
+                        undo.set(module, name, made)
+                    elif scheduler.carriers.greenlets:
+                        raise ScenarioError(
+                            f"{module.__name__}.{name} is a thread-local whose class needs arguments or has slots:"
+                            " no stand-in can be made, so use engine='threads'"
+                        )
             for owner in _owners_of_locks(module):
                 for name, value in list(vars(owner).items()):
                     if isinstance(value, _REAL_LOCK) and not value.locked():

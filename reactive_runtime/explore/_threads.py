@@ -7,6 +7,7 @@ stand-in: they take their locks from `threading` when they are made, and find th
 from __future__ import annotations
 
 import datetime
+import inspect
 import itertools
 import sys
 import threading
@@ -18,7 +19,6 @@ from types import FrameType
 from typing import Any, Final, Self
 
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import _carriers as carriers
 from reactive_runtime.explore import _instrumented as instrumented
 from reactive_runtime.explore._carriers import real_ident
@@ -226,16 +226,19 @@ class Local:
     They do so one after the other as well: that of a run may have been one of the run before.
     """
 
+    _stands_for: type = threading.local
+
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         made = object.__new__(cls)
-        object.__setattr__(made, "_given", (arguments, keywords))
-        object.__setattr__(made, "_outside", {})  # by the ident of a thread that is none of a run's
+        object.__setattr__(made, "_given", (arguments, keywords))  # never changed
+        # By the ident of a thread that is none of a run's; each reads and writes its own entry.
+        object.__setattr__(made, "_outside", {})
         _part(made, new=True)  # for this thread Python calls `__init__`
         return made
 
     def __getattribute__(self, name: str) -> Any:
-        if name == "__class__":
-            return object.__getattribute__(self, name)
+        if name == "__class__":  # `super()` in a method of the class that this stands for asks for it
+            return type(self)._stands_for
         mine = _part(self)
         if name == "__dict__":
             return mine
@@ -270,7 +273,11 @@ def _part(local: Local, *, new: bool = False) -> dict[str, Any]:
     parts[key] = (keeps, mine)  # with the object itself: its id is not another's while this is there
     if not new:
         arguments, keywords = object.__getattribute__(local, "_given")
-        type(local).__init__(local, *arguments, **keywords)
+        try:
+            type(local).__init__(local, *arguments, **keywords)
+        except BaseException:
+            del parts[key]  # as of a real one: the next access begins anew
+            raise
     return mine
 
 
@@ -279,23 +286,25 @@ def _is_set_by_class(local: Local, name: str) -> bool:
     return hasattr(type(getattr(type(local), name, None)), "__set__")
 
 
-def local_like(there: Any) -> Local:
-    """A stand-in for a thread-local that a module has made.
+def local_like(there: Any) -> Local | None:
+    """A stand-in for a thread-local that a module has made; None: there can't be one.
 
     It has the methods and defaults of the classes that the other one is of, and what this thread has there already.
-
-    Raises:
-        ScenarioError: What it is of can't be made again: its `__init__` needs arguments, or calls `super`.
+    What the other one was made with is not known: where its `__init__` needs arguments, it has no stand-in.
     """
+    kind = type(there)
+    bases = kind.__mro__[:-2]  # all but `threading.local` and `object`
     names: dict[str, Any] = {}
-    for base in reversed(type(there).__mro__[:-2]):  # all but those of `threading.local` and `object`
+    for base in reversed(bases):
         names.update({name: value for name, value in vars(base).items() if name not in ("__dict__", "__weakref__")})
-    kind = type(there).__name__
+    if "__slots__" in names:
+        return None
     try:
-        made: Local = type(kind, (Local,), names)()
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise ScenarioError(f"{kind}, a thread-local, has no stand-in ({said}): use engine='threads'") from error
+        if "__init__" in names:
+            inspect.signature(names["__init__"]).bind(there)
+    except TypeError:
+        return None
+    made: Local = Local.__new__(type(kind.__name__, (Local,), {**names, "_stands_for": kind}))
     made.__dict__.update(there.__dict__)
     return made
 

@@ -1,6 +1,6 @@
 """The fast judge of recorded runs: numpy over Arrow columns, without Spark. Needs numpy and pyarrow, on import."""
 
-from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime._homes import all_at_home as _all_at_home
 from reactive_runtime.judging._files import Plan, plan
 from reactive_runtime.judging._gathering import Gathered
 from reactive_runtime.judging._here import judge_runs, shown
@@ -22,4 +22,4 @@ __all__ = [
     "shown",
 ]
 
-_at_home(__name__, *(globals()[name] for name in __all__))
+_all_at_home(globals())

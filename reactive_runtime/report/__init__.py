@@ -1,9 +1,9 @@
 """The report: one HTML file of what the pipeline has found, for people to look at. Needs pyarrow and Jinja2."""
 
-from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime._homes import all_at_home as _all_at_home
 from reactive_runtime.report._page import write_report
 from reactive_runtime.report._report_tables import Report, load
 
 __all__ = ["Report", "load", "write_report"]
 
-_at_home(__name__, *(globals()[name] for name in __all__))
+_all_at_home(globals())

@@ -9,7 +9,7 @@ pytest finds the checks by themselves, under the names of the original kit for t
 the rules and the standard library, so that it judges any implementation.
 """
 
-from reactive_runtime._homes import at_home as _at_home
+from reactive_runtime._homes import all_at_home as _all_at_home
 from reactive_runtime.tck._blackbox import SubscriberBlackboxVerification
 from reactive_runtime.tck._environment import ConformanceError, NotVerified
 from reactive_runtime.tck._helper import HelperPublisher
@@ -36,4 +36,4 @@ __all__ = [
     "WhiteboxSubscriberProbe",
 ]
 
-_at_home(__name__, *(globals()[name] for name in __all__))
+_all_at_home(globals())

@@ -62,6 +62,13 @@ def test_a_module_without_an_underscore_has_a_page() -> None:
     assert {item.name for item in found if "._" not in item.name} <= pages
 
 
+def test_what_a_module_exports_names_a_public_module() -> None:
+    for module in names.modules():
+        exported = {name: getattr(module.module, name) for name in getattr(module.module, "__all__", ())}
+        homes = {name: getattr(item, "__module__", None) for name, item in exported.items()}
+        assert {name for name, home in homes.items() if str(home).startswith(ROOT) and "._" in str(home)} == set()
+
+
 def test_every_member_of_flow_has_a_page_by_its_theme() -> None:
     pages = reference.pages()
     for member in names.members():

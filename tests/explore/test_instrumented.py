@@ -6,6 +6,7 @@ import linecache
 import logging
 import os
 import queue
+import sys
 import threading
 import time
 import weakref
@@ -18,6 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from reactive_runtime._core.dropping import error_dropped
+from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.hooks import captured
 
@@ -245,6 +247,7 @@ class _Notes(threading.local):
     count = 0
 
     def __init__(self) -> None:
+        super().__init__()
         self.words: list[str] = []
 
     def say(self, word: str) -> None:
@@ -254,6 +257,17 @@ class _Notes(threading.local):
     @property
     def last(self) -> str:
         return self.words[-1]
+
+
+class _Named(threading.local):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class _Slotted(threading.local):
+    __slots__ = ("shared",)
+
+    shared: int
 
 
 NOTES, PLAIN = _Notes(), threading.local()
@@ -409,6 +423,52 @@ def test_it_holds_under_many_schedules(program: Callable[[], None], engine: Any)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.__name__)
 def test_it_holds_with_points_at_lines(program: Callable[[], None]) -> None:
     explore(program, schedules=30, points="line").assert_holds()
+
+
+@pytest.mark.parametrize("make", [lambda: _Named("each"), _Slotted], ids=["arguments", "slots"])
+def test_a_thread_local_without_a_stand_in_is_refused_where_threads_share_one(
+    make: Callable[[], threading.local], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "KEPT", make(), raising=False)
+    assert explore(thread_locals_of_a_module, schedules=5).assert_holds().schedules
+    with pytest.raises(
+        ScenarioError, match=r"\.KEPT is a thread-local .*: no stand-in .* engine='threads'$"
+    ):
+        explore(thread_locals_of_a_module, schedules=5, engine="greenlets")
+
+
+FAILS_ONCE: list[str] = []
+
+
+class _FailsOnce(threading.local):
+    def __init__(self) -> None:
+        if FAILS_ONCE:
+            raise ValueError(FAILS_ONCE.pop())
+        self.made = True
+
+
+FAILING = _FailsOnce()
+
+
+def a_thread_local_that_could_not_be_made_is_made_again() -> None:
+    seen: list[object] = []
+
+    def each() -> None:
+        FAILS_ONCE.append("once")
+        with pytest.raises(ValueError, match="once"):
+            _ = FAILING.made
+        seen.append(FAILING.made)
+
+    thread = threading.Thread(target=each)
+    thread.start()
+    thread.join()
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+def test_a_thread_local_that_could_not_be_made_is_made_again(engine: Any) -> None:
+    a_thread_local_that_could_not_be_made_is_made_again()
+    explore(a_thread_local_that_could_not_be_made_is_made_again, schedules=5, engine=engine).assert_holds()
 
 
 def test_time_is_virtual() -> None:
