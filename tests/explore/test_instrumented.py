@@ -431,9 +431,7 @@ def test_a_thread_local_without_a_stand_in_is_refused_where_threads_share_one(
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "KEPT", make(), raising=False)
     assert explore(thread_locals_of_a_module, schedules=5).assert_holds().schedules
-    with pytest.raises(
-        ScenarioError, match=r"\.KEPT is a thread-local .*: no stand-in .* engine='threads'$"
-    ):
+    with pytest.raises(ScenarioError, match=r"\.KEPT is a thread-local .*: no stand-in .* engine='threads'$"):
         explore(thread_locals_of_a_module, schedules=5, engine="greenlets")
 
 
