@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Coroutine, Iterable
-from typing import Final
+from typing import Any, Final, TypeGuard
 
-__all__ = ["a_kind", "executor_name", "instead", "is_publisher", "kind_of", "no_publisher"]
+from reactive_runtime._spec import Subscriber
+
+__all__ = ["a_kind", "executor_name", "instead", "is_publisher", "is_subscriber", "kind_of", "no_publisher"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -38,6 +40,16 @@ def instead(item: object) -> str:
 def is_publisher(item: object) -> bool:
     """Whether it has `subscribe`, and is no class."""
     return callable(getattr(item, "subscribe", None)) and not isinstance(item, type)
+
+
+def is_subscriber(item: object) -> TypeGuard[Subscriber[Any]]:
+    """Whether it has the four signals: `isinstance` of the protocol takes as long as a whole short subscription."""
+    return (
+        callable(getattr(item, "on_subscribe", None))
+        and callable(getattr(item, "on_next", None))
+        and callable(getattr(item, "on_error", None))
+        and callable(getattr(item, "on_complete", None))
+    )
 
 
 def no_publisher(item: object) -> str:

@@ -19,7 +19,7 @@ from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
-from reactive_runtime._core.naming import a_kind, executor_name, instead
+from reactive_runtime._core.naming import a_kind, executor_name, instead, is_subscriber
 from reactive_runtime._core.passing import SignalledError
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import release_held
@@ -106,7 +106,7 @@ class TerminalOperators(FlowBase[T_co]):
         Origin:
             `Publisher.subscribe` of Reactive Streams; with functions, `subscribe` of Rx.
         """
-        if isinstance(on_next, Subscriber):
+        if is_subscriber(on_next):
             if on_error is not None or on_complete is not None or demand != MAX_DEMAND:
                 raise TypeError(
                     "subscribe: on_error, on_complete and demand are for functions;"

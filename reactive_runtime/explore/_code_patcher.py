@@ -171,10 +171,11 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
     """
     found: list[FunctionType] = []
     seen: set[int] = set()
+    nowhere: set[int] = set()  # kinds that lead to no function: most of what modules and classes hold
     stack = list(roots)
     while stack:
         item = stack.pop()
-        if id(item) in seen:
+        if id(type(item)) in nowhere or id(item) in seen:
             continue
         seen.add(id(item))
         if isinstance(item, FunctionType):
@@ -202,6 +203,8 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             stack.extend(item[:50])
         elif isinstance(item, dict):
             stack.extend(list(item.values())[:50])
+        else:
+            nowhere.add(id(type(item)))
     return found
 
 
