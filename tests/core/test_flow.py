@@ -172,6 +172,20 @@ def test_spec308_requests_of_many_threads_add_up(place: Place) -> None:
 # -- the end --------------------------------------------------------------------------------------------------
 
 
+def test_a_subscriber_may_make_its_signals_when_they_are_looked_for() -> None:
+    sink = Sink()
+
+    class Proxy:
+        """Of a subscriber, as mocks are: `inspect.getattr_static` sees no signal of it."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(sink, name)
+
+    proxy: Any = Proxy()
+    Flow.range(2).subscribe(proxy)
+    assert sink.wait().elements == [0, 1]
+
+
 def test_spec209_an_empty_flow_completes_without_demand(place: Place) -> None:
     sink = Sink(demand=0)
     place(Flow.empty()).subscribe(sink)
