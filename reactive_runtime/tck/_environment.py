@@ -52,6 +52,9 @@ FACTORY = "factory"
 LONG_ENOUGH = 2.0
 """Seconds that the elements of one check may take, where it would like to see many."""
 
+TURN = 0.05
+"""Seconds for which a thread of the kit waits in one piece: a timeout of 1 s is over when it has had 20 turns."""
+
 BRIEF = 0.05
 """Seconds that a call may take without being mentioned."""
 
@@ -126,6 +129,7 @@ class TestEnvironment:
         self._fault: ConformanceError | None = None
         self._calls: dict[int, _Call] = {}  # what is being called, by the identity of a token
         self._last_signal = 0.0
+        self._late = 0.0  # lock; seconds by which the turns of the watch came late so far
         self._names = 0
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
@@ -151,7 +155,7 @@ class TestEnvironment:
                 raise Over
             self._notes.append(Note(threading.current_thread().name, text))
             self._noted += 1
-            self._last_signal = time.monotonic()
+            self._last_signal = self._now()
             self.lock.notify_all()
 
     def name(self, kind: str) -> str:
@@ -169,7 +173,7 @@ class TestEnvironment:
         """The notes as text."""
         with self.lock:
             notes, left_out = list(self._notes), self._noted - len(self._notes)
-            now = time.monotonic()
+            now = self._now()
             running = [f"  still inside {call.text} after {now - call.since:.2f} s, on {call.thread}"
                        for call in self._calls.values() if now - call.since > BRIEF]  # fmt: skip
         if self._loop_of:
@@ -243,7 +247,7 @@ class TestEnvironment:
         """Wait until `condition`, looked at under the lock, holds; True if it does in time (`default_timeout`)."""
         timeout = self.settings.default_timeout if timeout is None else timeout
         with self.lock:
-            in_time = self.lock.wait_for(lambda: self._fault is not None or condition(), timeout)
+            in_time = self._waits(lambda: self._fault is not None or condition(), timeout)
             self._here.in_vain = None if in_time else timeout
             self.verify()
             return bool(condition())
@@ -251,7 +255,26 @@ class TestEnvironment:
     def happens_quietly(self, condition: Callable[[], object], timeout: float) -> None:
         """Wait for `condition`, as long as `timeout`, on a thread of the implementation: nothing is raised."""
         with self.lock:
-            self.lock.wait_for(condition, timeout)
+            self._waits(condition, timeout)
+
+    def _waits(self, condition: Callable[[], object], timeout: float) -> bool:
+        """Wait for `condition`, with the lock; False once the timeout is over, and this thread has had its turns.
+
+        A turn that comes late counts as one in time: on a busy machine the implementation's threads wait for theirs as
+        long as this one does.
+        """
+        left = timeout
+        while not condition():
+            if left <= 0:
+                return False
+            began = time.monotonic()
+            self.lock.wait(min(left, TURN))
+            left -= min(time.monotonic() - began, TURN)
+        return True
+
+    def _now(self) -> float:
+        """The time in seconds, with the lock, less that by which the turns of the watch were late."""
+        return time.monotonic() - self._late
 
     def wake(self) -> None:
         """Wake the threads that wait: they look again."""
@@ -272,13 +295,14 @@ class TestEnvironment:
         That begins with the last signal: a stream that hears a cancel late may go on until then (3.12).
         """
         limit = self.settings.publisher_reference_gc_timeout
-        since = time.monotonic()
+        with self.lock:
+            since = self._now()
         while True:
             gc.collect()
             if reference() is None:
                 return
             with self.lock:
-                late = time.monotonic() - max(since, self._last_signal) > limit
+                late = self._now() - max(since, self._last_signal) > limit
             if late:
                 self.check(False, f"{seen}; waited {limit:g} s for it (publisher_reference_gc_timeout)")
             self.happens(lambda: False, self.settings.default_poll_timeout)
@@ -336,7 +360,7 @@ class TestEnvironment:
         """While inside, this thread is in the implementation's hands: the watch may find that it hangs."""
         token = object()
         with self.lock:
-            self._calls[id(token)] = _Call(text, threading.current_thread().name, time.monotonic(), rule)
+            self._calls[id(token)] = _Call(text, threading.current_thread().name, self._now(), rule)
         try:
             yield
         finally:
@@ -355,7 +379,11 @@ class TestEnvironment:
         thread.start()
         try:
             while thread.is_alive():
+                began = time.monotonic()
                 thread.join(self.settings.default_poll_timeout)
+                late = time.monotonic() - began - self.settings.default_poll_timeout
+                with self.lock:
+                    self._late += max(0.0, late)
                 if (hanging := self._hanging()) is not None and thread.is_alive():
                     outcome = [self._judged(hanging)]  # a breach may be why: an element that was not requested
                     break
@@ -390,7 +418,7 @@ class TestEnvironment:
 
     def _hanging(self) -> ConformanceError | None:
         with self.lock:
-            now = time.monotonic()
+            now = self._now()
             for call in self._calls.values():
                 factory = call.rule == FACTORY
                 limit = self.factory_timeout if factory else self.settings.call_timeout

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.tck import Verification
+from reactive_runtime.tck import Verification, _environment
+from reactive_runtime.tck._settings import Settings
 from tck import unusual
 from tck.broken import Publishers
 from tck.test_bad_input import outcome
@@ -135,3 +136,54 @@ def test_a_subscriber_may_be_kept_while_the_signals_that_it_requested_go_on() ->
     name = name_of(verification, "spec313_a_subscriber_that_cancels_inside_on_next")
     result = outcome(verification, name)
     assert result.status == "passed", result.why
+
+
+class BusyMachine:
+    """The clock of a machine on which a thread that has waited gets its turn half a second late."""
+
+    def __init__(self) -> None:
+        self.late = 0.0
+        self.turns = 0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.late
+
+    def turn(self) -> None:
+        self.late += 0.5
+        self.turns += 1
+
+
+def test_on_a_busy_machine_a_signal_is_waited_for_as_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timeout of one second gave up after two turns of this thread, whatever turns the publisher's had had."""
+    busy = BusyMachine()
+    monkeypatch.setattr(_environment, "time", busy)
+    monkeypatch.setattr(threading, "_time", busy.monotonic)
+    env = _environment.TestEnvironment("1.1", Settings(default_timeout=1.0))
+    waits: Any = env.lock.wait
+
+    def wait(timeout: float) -> bool:
+        busy.turn()
+        return bool(waits(0))
+
+    monkeypatch.setattr(env.lock, "wait", wait)
+    assert env.happens(lambda: busy.turns >= 15)
+    assert not env.happens(lambda: False)
+
+
+def test_on_a_busy_machine_a_call_hangs_after_as_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = BusyMachine()
+    monkeypatch.setattr(_environment, "time", busy)
+    env = _environment.TestEnvironment("1.1", Settings(call_timeout=30.0, default_poll_timeout=0.01))
+    late = threading.Event()
+    joins = threading.Thread.join
+
+    def join(thread: threading.Thread, timeout: float | None = None) -> None:
+        if thread.name == "tck":
+            busy.turn()
+            if busy.turns == 100:
+                late.set()
+        joins(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", join)
+    env.run(lambda: env.call("subscribe", late.wait, rule="1.9"))
+    assert busy.turns >= 100
