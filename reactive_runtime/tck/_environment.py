@@ -234,6 +234,12 @@ class TestEnvironment:
         with self.lock:
             return self._fault is not None
 
+    @property
+    def decided(self) -> bool:
+        """Whether a rule was seen broken: what comes later can't change the verdict."""
+        with self.lock:
+            return self._fault is not None and self._fault.observed
+
     def verify(self) -> None:
         """Raise the first fault there was."""
         with self.lock:

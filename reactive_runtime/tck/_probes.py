@@ -25,7 +25,7 @@ SHORTEST_PAUSE = 0.001
 """Seconds that can be slept: of a shorter sleep most is what the operating system needs for it."""
 
 FLOOD_AFTER_CANCEL = 100_000
-"""So many elements after a cancel, and the kit ends the thread they come on."""
+"""So many elements after a cancel, and the kit ends the thread they come on; `FLOOD` where a rule was seen broken."""
 
 
 class ManualSubscriber(Generic[T]):
@@ -167,11 +167,12 @@ class ManualSubscriber(Generic[T]):
     def _not_without_end(self) -> None:
         """End the thread of a publisher that goes on and on; under the lock."""
         came, elements = len(self.elements), self.env.elements
+        after_cancel = FLOOD if self.env.decided else FLOOD_AFTER_CANCEL
         if came - self.demand > FLOOD:
             why, rule = f"{came - self.demand} elements more than were requested, and no end", "1.1"
         elif came - elements > FLOOD:
             why, rule = f"it was asked for a stream of {elements} elements, and {came} came, and no end", "1.5"
-        elif self.cancelled_after is not None and came - self.cancelled_after > FLOOD_AFTER_CANCEL:
+        elif self.cancelled_after is not None and came - self.cancelled_after > after_cancel:
             why, rule = f"{came - self.cancelled_after} elements after cancel, and no end", "1.8"
         else:
             return
