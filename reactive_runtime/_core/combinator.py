@@ -165,10 +165,10 @@ class InnerSubscription:
         # It runs the user's code, on this drain: not on a thread that has only brought news.
         self._keeps = plan.executor is None and not (self._own or plan.combines) and (plan.keeps or bool(steps))
         if self._own:
-            self._pollable = queue = (
+            self._pollable = own = (
                 PrefetchQueue(source._run, prefetch) if ahead else PrefetchQueue(source._run, None, most=prefetch)
             )
-            queue.own = True
+            own.own = True
             if apart and drain.home is not None:
                 drain.hears = True
             # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
@@ -185,23 +185,26 @@ class InnerSubscription:
             self._pollable = PrefetchQueue(source._run, prefetch)
         if apart and plan.executor is not None and plan.executor is drain.home:
             drain.hears = True
-        if overflow is not None and isinstance(self._pollable, PrefetchQueue):
-            self._pollable.limit(overflow)
+        queue = self._pollable if isinstance(self._pollable, PrefetchQueue) else None
+        if overflow is not None and queue is not None:
+            queue.limit(overflow)
         if self._steps:
             self._pollable.pace()
         self._pollable.heard = heard_above(self._steps, heard) if self._steps else heard
         self._pollable.attach(drain)
-        # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
-        here = plan.executor is None and isinstance(self._pollable, PrefetchQueue)  # it may signal on this thread
-        runs_here = self._own or plan.keeps or not plan.combines
-        light = plan.executor is not None or not runs_here  # to connect, or to ask, runs no source on this thread
-        if isinstance(self._pollable, PrefetchQueue):
-            self._pollable.light = light
-        if isinstance(self._pollable, PrefetchQueue) and (here or prefetch == MAX_DEMAND):
-            drain.later(self._pollable.connect, light=light)
-        elif here or prefetch == MAX_DEMAND or plan.pushes:
-            drain.later_expected(self._pollable.connect, light=light)
-        elif drain.away and plan.executor is drain.home:
+        if queue is not None or prefetch == MAX_DEMAND or plan.pushes:
+            # To connect, or to ask, runs no source on this thread.
+            light = plan.executor is not None or not (self._own or plan.keeps or not plan.combines)
+            if queue is not None:
+                queue.light = light
+            # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
+            if queue is not None and (plan.executor is None or prefetch == MAX_DEMAND):  # it may signal on this thread
+                drain.later(queue.connect, light=light)
+                return
+            if prefetch == MAX_DEMAND or plan.pushes:
+                drain.later_expected(self._pollable.connect, light=light)
+                return
+        if drain.away and plan.executor is drain.home:
             drain.later(self._pollable.connect)  # behind those that were noted before it
         else:
             self._pollable.connect()
@@ -218,12 +221,13 @@ class InnerSubscription:
         """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
         if self.over:
             return END
-        if self.drain.stopped:
+        drain = self.drain
+        if drain.stopped:
             return PENDING
-        if not self.drain.demanded:
+        if not drain.demanded:
             return self.peek_end()
-        if self._keeps and self.drain.away:
-            self.drain.deferred = True
+        if self._keeps and drain.away:
+            drain.deferred = True
             return self.peek_end()
         if self._ahead is not NOTHING:
             element, self._ahead = self._ahead, NOTHING
@@ -302,7 +306,7 @@ class InnerSubscription:
                     return PENDING
                 self._iterator = self._opened()
             self._pollable.run_without_demand()
-            if end_is_certain(self._steps, self._pollable.exhausted):
+            if end_is_certain(self._steps, self._pollable):
                 element = self._next()
                 if element is PENDING or element is END:
                     return element

@@ -21,11 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation
 from reactive_runtime._core.exits import goes_up
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.pollable import Pollable
 
 __all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "own_method", "release_held"]
 
@@ -121,7 +124,7 @@ class Step(Generic[T, R]):
         return self.name
 
 
-def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool]) -> bool:
+def end_is_certain(steps: Sequence[Step[Any, Any]], pollable: Pollable) -> bool:
     """Whether looking ahead can't take an element from the source, nor from one that expands.
 
     What a step gives at the end waits for demand by itself, before it goes on to the next step.
@@ -131,7 +134,7 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
             return False
         if step.done:
             return True
-    return exhausted()
+    return pollable.exhausted()
 
 
 def heard_above(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Listeners:

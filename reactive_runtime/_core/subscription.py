@@ -248,7 +248,7 @@ class PulledSubscription(DrainContext):
         elements = islice(self._elements() if waiting is None else waiting, allowance)
         self._ahead = False  # it is the first of them
         try:
-            if isinstance(subscriber, PrefetchQueue):  # a boundary of ours: the whole batch at once
+            if type(subscriber) is PrefetchQueue:  # a boundary of ours: the whole batch at once
                 taken, dry = subscriber.absorb(elements, self, synchronous=pollable.synchronous() and not self._steps)
             elif pollable.queues and not self._steps:
                 taken, dry = self._hand_on(elements)
@@ -330,7 +330,7 @@ class PulledSubscription(DrainContext):
         assert pollable is not None
         if pollable.waits:
             self.pulling(pollable.run_without_demand, demanded=False)
-        if self._ahead or not end_is_certain(self._steps, pollable.exhausted):
+        if self._ahead or not end_is_certain(self._steps, pollable):
             return False
         try:
             element = self.pulling(partial(next, self._elements(), _END), demanded=False)

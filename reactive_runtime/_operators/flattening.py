@@ -16,7 +16,7 @@ from reactive_runtime._core import eventloop
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, is_coroutine_function
 from reactive_runtime._core.combinator import END, PENDING, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import as_flow, combinator_flow
+from reactive_runtime._core.flow_source import combinator_flow, foreign
 from reactive_runtime._core.naming import is_publisher, no_publisher
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._concurrency import Bounded
@@ -349,6 +349,11 @@ class _OfPublishers(Bounded):
     def inner_of(self, element: Any) -> InnerSubscription:
         """Subscribe to the publisher that the function returns for `element`."""
         publisher = self.call(self.fn, element)
+        flow = publisher if isinstance(publisher, FlowBase) else self._foreign(publisher, element)
+        # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
+        return self.inner(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
+
+    def _foreign(self, publisher: Any, element: Any) -> Flow[Any]:
         if not is_publisher(publisher):
             raise self.fault(
                 TypeError(
@@ -356,9 +361,7 @@ class _OfPublishers(Bounded):
                     f" for {shown(element)}"
                 )
             )
-        flow = as_flow(self.title, "the result", publisher)
-        # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
-        return self.inner(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
+        return foreign(publisher)
 
 
 class _FlatMap(_OfPublishers):
