@@ -37,6 +37,21 @@ def test_a_notebook_is_made_of_the_lessons_and_the_exercises(group: Group) -> No
     untyped.validate(untyped.read(path_of(group), as_version=4))
 
 
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.folder)
+def test_on_slides_an_answer_stands_on_another_one_than_its_question(group: Group) -> None:
+    """What `jupyter nbconvert --to slides` reads of a cell."""
+    slides: list[list[str]] = []
+    for cell in untyped.read(path_of(group), as_version=4).cells:
+        if cell.metadata.slideshow.slide_type == "slide":
+            slides.append([])
+        slides[-1].append(cell.source)
+    asked = [slide for slide in slides if any(source.startswith("**The question:**") for source in slide)]
+    assert len(asked) == len(group.lessons)
+    for slide in asked:
+        assert slide[0].startswith("## ")
+        assert not any("taught.fails()" in source or source.startswith("**The fix:**") for source in slide)
+
+
 @pytest.mark.parametrize(
     "group",
     [FIRST, *(pytest.param(group, marks=pytest.mark.nightly) for group in OTHERS)],

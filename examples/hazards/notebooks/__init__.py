@@ -1,6 +1,7 @@
 """Notebooks: one a group of lessons, made of the lessons and the exercises.
 
 `python -m examples.hazards.notebooks` writes them anew. They run in a clone, in Jupyter or in an editor that has it.
+Each cell says whether a slide begins with it: `jupyter nbconvert --execute --to slides a_atomicity.ipynb` makes slides.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def text_of(group: Group) -> str:
 def notebook(group: Group) -> dict[str, Any]:
     """The notebook of a group, without outputs."""
     cells = [
-        _said(f"# {group.letter}. {group.title}\n\n{_flat(group.about)}"),
+        _said(f"# {group.letter}. {group.title}\n\n{_flat(group.about)}", slide=True),
         _said("Run a cell with Shift+Enter. Think about each question before you run the cell below it."),
         _run(_BEGIN),
     ]
@@ -61,11 +62,14 @@ def notebook(group: Group) -> dict[str, Any]:
 def _lesson(name: str) -> list[dict[str, Any]]:
     taught = lesson(name)
     return [
-        _said(f"## {taught.title}\n\n{_flat(taught.hazard)}\n\nThe whole lesson: `python -m {module_of(name)}`"),
+        _said(
+            f"## {taught.title}\n\n{_flat(taught.hazard)}\n\nThe whole lesson: `python -m {module_of(name)}`",
+            slide=True,
+        ),
         _run(f'taught = lesson("{name}")\nprint(inspect.getsource(taught.broken))'),
         _said(f"**The question:** {_flat(taught.question)}"),
-        _run("taught.fails()"),
-        _said(f"**The fix:** {_flat(taught.fix)}"),
+        _run("taught.fails()", slide=True),  # the answer is not on the slide of the question
+        _said(f"**The fix:** {_flat(taught.fix)}", slide=True),
         _run("print(inspect.getsource(taught.fixed))\ntaught.survives()"),
     ]
 
@@ -73,9 +77,9 @@ def _lesson(name: str) -> list[dict[str, Any]]:
 def _exercise(name: str) -> list[dict[str, Any]]:
     item = exercise(name)
     return [
-        _said(f"## Exercise: {item.title}\n\n{_flat(item.task)} Mend the class in the next cell."),
+        _said(f"## Exercise: {item.title}\n\n{_flat(item.task)} Mend the class in the next cell.", slide=True),
         _run(_source_of(item.program)),
-        _run(f'exercise("{name}").checked({item.program.__name__})'),
+        _run(f'exercise("{name}").checked({item.program.__name__})', slide=True),
         _said(f"<details><summary>A hint</summary>{_flat(item.hint)}</details>"),
     ]
 
@@ -103,13 +107,18 @@ def _source_of(program: type[Any]) -> str:
     return "\n".join(kept) + f"\n\n\n{body}"
 
 
-def _said(text: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "id": "", "metadata": {}, "source": text.splitlines(keepends=True)}
+def _said(text: str, *, slide: bool = False) -> dict[str, Any]:
+    return {"cell_type": "markdown", "id": "", "metadata": _begins(slide), "source": text.splitlines(keepends=True)}
 
 
-def _run(code: str) -> dict[str, Any]:
+def _run(code: str, *, slide: bool = False) -> dict[str, Any]:
     lines = code.rstrip().splitlines(keepends=True)
-    return {"cell_type": "code", "execution_count": None, "id": "", "metadata": {}, "outputs": [], "source": lines}
+    about = _begins(slide)
+    return {"cell_type": "code", "execution_count": None, "id": "", "metadata": about, "outputs": [], "source": lines}
+
+
+def _begins(slide: bool, /) -> dict[str, Any]:
+    return {"slideshow": {"slide_type": "slide" if slide else "-"}}
 
 
 def _flat(text: str) -> str:
