@@ -27,13 +27,13 @@ import os
 import re
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime._core import primitives
 from reactive_runtime._homes import at_home
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._locks import HeldError, locked
+from reactive_runtime.spark._locks import FolderLock, HeldError
 from reactive_runtime.spark._schemas import spark_schema
 from reactive_runtime.spark._spark_session import session as made_session
 from reactive_runtime.spark._spark_session import workers_can
@@ -181,7 +181,7 @@ class Segments:
         self._schema = spark_schema("to_spark", schema)
         self._most = most
         self._state = primitives.Lock()
-        self._lock: TextIO | None = None  # _state; the file that holds the lock of the folder, while we have that
+        self._lock: FolderLock | None = None  # _state; the file that holds the lock of the folder, while we have that
         self._writes = False  # _state
         self._closed = False  # _state; it will not write any more, or once more
         self._free = primitives.Event()
@@ -212,7 +212,7 @@ class Segments:
         if before is not None and before.closed():  # it finishes the segment that it writes
             before._free.wait()
         try:
-            lock = locked(self._folder / ".lock")
+            lock = FolderLock(self._folder / ".lock")
         except HeldError as error:
             raise SparkError(
                 f"to_spark: {self._folder}: another flow feeds this folder ({error}): one at a time does; wait for it,"
@@ -236,7 +236,7 @@ class Segments:
             self._lock = self._lock if self._writes else None
         self._give_back(lock)
 
-    def _give_back(self, lock: TextIO | None) -> None:
+    def _give_back(self, lock: FolderLock | None) -> None:
         if lock is None:
             return
         with _feeding_lock:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.spark._locks import HeldError, locked
+from reactive_runtime.spark._locks import FolderLock, HeldError
 from reactive_runtime.testing.trace import Held, metadata_of
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def one_verifier(to: Path) -> Iterator[None]:
     """
     try:
         to.mkdir(parents=True, exist_ok=True)
-        lock = locked(to / ".lock")
+        lock = FolderLock(to / ".lock")
     except HeldError as error:
         raise TraceError(f"{to}: a verifier is at work there ({error}): wait for it, or give another --out") from error
     except OSError as error:
         raise TraceError(f"{to}: can't be written: {error.strerror}") from error
-    with lock:
+    with contextlib.closing(lock):
         _moved(to)
         yield
 

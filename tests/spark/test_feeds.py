@@ -19,6 +19,7 @@ from sinks import PATIENCE, until
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import elements_fed, read_feed
+from reactive_runtime.spark._locks import FolderLock, HeldError
 from reactive_runtime.spark._segments import Segments
 
 pytestmark = pytest.mark.timeout(300)
@@ -98,6 +99,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa
+from reactive_runtime.spark._locks import FolderLock, HeldError
 from reactive_runtime.spark._segments import Segments
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
 position = kept.recovered()
@@ -133,6 +135,44 @@ def test_a_kill_frees_the_folder(spark: Any, tmp_path: Path) -> None:
     finally:
         gone(writer)
     assert fed(spark, tmp_path / "feed", Flow.range(5)).done.result(PATIENCE) == 5
+
+
+FORKS = """
+import os, sys, time
+from pathlib import Path
+from reactive_runtime.spark._locks import FolderLock
+
+lock = FolderLock(Path(sys.argv[1]))
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    if "closes" in sys.argv:
+        lock.close()
+    os.write(write, b".")
+    while True:
+        time.sleep(60)
+os.read(read, 1)
+print(child, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("child", ["leaves", "closes"])
+def test_a_kill_frees_the_folder_although_a_forked_child_lives_on(child: str, tmp_path: Path) -> None:
+    """As the workers of multiprocessing, where it forks. While the parent lives, the lock is its own."""
+    file = tmp_path / ".lock"
+    writer = subprocess.Popen([sys.executable, "-c", FORKS, file, child], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    forked = int(writer.stdout.readline())
+    try:
+        with pytest.raises(HeldError, match=f"process {writer.pid} on "):
+            FolderLock(file)
+        gone(writer)
+        os.kill(forked, 0)  # it lives
+        FolderLock(file).close()
+    finally:
+        os.kill(forked, signal.SIGKILL)
 
 
 def test_a_feed_is_read_in_another_process_beside_the_one_that_feeds_it(spark: Any, tmp_path: Path) -> None:
