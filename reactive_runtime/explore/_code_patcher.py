@@ -7,7 +7,7 @@ import contextlib
 import functools
 import linecache
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -22,7 +22,15 @@ from reactive_runtime.explore._rewriting import (
     hook_name,
 )
 
-__all__ = ["CodePatcher", "assertions_explained", "functions_in", "sites_of", "source_of", "stopping_before"]
+__all__ = [
+    "CodePatcher",
+    "assertions_explained",
+    "functions_in",
+    "sites_of",
+    "source_of",
+    "stopping_before",
+    "stored_in",
+]
 
 
 def _store(value: Any, item: Any, name: str, site: int) -> None:
@@ -80,14 +88,30 @@ def _key(code: CodeType) -> tuple[Any, ...]:
     return code.co_qualname, code.co_firstlineno, arguments, tuple(sorted(code.co_freevars))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _File:
-    """One file, rewritten."""
+    """One file, rewritten. Written by the one exploration that runs."""
 
-    source: str
+    lines: list[str]
+    """The very list that `linecache` has: another one is another source, as a rule."""
     table: dict[tuple[Any, ...], CodeType | None]
     """The code of each function; None where two can't be distinguished."""
     sites: range
+    stored: frozenset[str]
+    """The attributes that are stored outside of `__init__`."""
+    codes: dict[int, tuple[CodeType, CodeType | None]] = field(default_factory=dict)
+    """What stands for a code of the file, by its identity: both."""
+
+    def code_for(self, code: CodeType) -> CodeType | None:
+        """The rewritten code of a function of this file; None where it has none."""
+        known = self.codes.get(id(code))
+        if known is None:
+            new = self.table.get(_key(code))
+            known = self.codes[id(code)] = (
+                code,
+                new if new is not None and new.co_freevars == code.co_freevars else None,
+            )
+        return known[1]
 
 
 _files: dict[tuple[str, bool], _File] = {}
@@ -110,17 +134,29 @@ def assertions_explained() -> Iterator[None]:
         _asserting.pop()
 
 
-def _file(filename: str, source: str, asserting: bool) -> _File:
+def _file(filename: str, asserting: bool) -> _File:
+    """SyntaxError where its source can't be read; OSError where there is none."""
+    lines = linecache.getlines(filename)
     known = _files.get((filename, asserting))
-    if known is not None and known.source == source:
+    if known is not None and (known.lines is lines or known.lines == lines):
+        known.lines = lines
         return known
     first = len(SITES)
     table: dict[tuple[Any, ...], CodeType | None] = {}
-    for code in _codes(compiled(source, filename, asserting=asserting)):
+    for code in _codes(compiled(source_of(filename), filename, asserting=asserting)):
         key = _key(code)
         table[key] = None if key in table else code
-    _files[filename, asserting] = known = _File(source, table, range(first, len(SITES)))
+    sites = range(first, len(SITES))
+    stored = frozenset(SITES[site].stores for site in sites if not SITES[site].building) - {""}
+    _files[filename, asserting] = known = _File(lines, table, sites, stored)
     return known
+
+
+def stored_in(filename: str) -> frozenset[str]:
+    """The attributes that a rewritten file stores outside of `__init__`, those of one with assertions explained too."""
+    return frozenset().union(
+        *(known.stored for asserting in (False, True) if (known := _files.get((filename, asserting))))
+    )
 
 
 @contextlib.contextmanager
@@ -242,11 +278,11 @@ class CodePatcher:
             if name not in files and name not in unreadable:
                 try:
                     asserting = bool(_asserting) and ASSERTIONS in function.__globals__
-                    files[name] = _file(name, source_of(name), asserting)
+                    files[name] = _file(name, asserting)
                 except (SyntaxError, OSError):
                     unreadable.add(name)
-            new = files[name].table.get(_key(code)) if name in files else None
-            if new is not None and new.co_freevars == code.co_freevars:
+            new = files[name].code_for(code) if name in files else None
+            if new is not None:
                 self._pairs.append((function, code, new))
             else:
                 self.hidden.append(function)

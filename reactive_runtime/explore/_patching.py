@@ -167,7 +167,7 @@ class _Undo:
 def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[None]:
     """Stand in for the primitives while the block runs, in `modules` also under the names they have imported."""
     undo = _Undo()
-    collecting, freezes = gc.isenabled(), gc.get_freeze_count() == 0
+    collecting, freezes = gc.isenabled(), not _has_frozen()
     before = instrumented.standing_for(scheduler)
     try:
         changes = list(_changes())
@@ -214,6 +214,17 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
             gc.unfreeze()
         if collecting:
             gc.enable()
+
+
+def _has_frozen() -> bool:
+    """Whether the user has frozen objects, for the garbage collector: that stays as it is. To count them takes time."""
+    if not _frozen and gc.get_freeze_count():
+        _frozen.append(True)
+    return bool(_frozen)
+
+
+_frozen: Final[list[bool]] = []
+"""Not empty once the user had frozen objects; written by the one exploration that runs."""
 
 
 def _is_api(owner: Any) -> bool:

@@ -32,6 +32,7 @@ from types import (
 from typing import Any, Final
 
 from reactive_runtime.explore._carriers import real_ident
+from reactive_runtime.explore._code_patcher import stored_in
 from reactive_runtime.explore._kinds import (
     BUILTIN,
     FILES,
@@ -125,9 +126,7 @@ class Watcher:
 
     def prepare(self) -> None:
         """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
-        self._written |= {
-            site.stores for site in SITES if not site.building and site.filename in self._files and site.stores
-        }
+        self._written |= frozenset().union(*map(stored_in, self._files))
 
     def forget(self) -> None:
         """After the last run: drop what the program made, while its functions still are what they were."""
