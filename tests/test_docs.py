@@ -17,7 +17,7 @@ import pytest
 import reactive_runtime
 from reactive_runtime import Flow
 
-MADE = {"files", "lessons", "reference"}
+MADE = {"files", "found", "lessons", "reference"}
 """Folders of the docs that the build of the site writes."""
 PAGES = [
     Path("README.md"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-MADE = {"files", "lessons", "reference"}
+MADE = {"files", "found", "lessons", "reference"}
 """Folders of the docs that the build of the site writes, from what is checked here."""
 
 PAGES = [

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from reactive_runtime.explore import Result, explore
 
-__all__ = ["FINDS", "Find", "find"]
+__all__ = ["FINDS", "Find", "find", "schedule_of"]
 
 FINDS = (
     "apscheduler",
@@ -54,6 +55,7 @@ class Find:
         message: What its failure says.
         counted: Whether it is against the promise.
         gil: Whether it can happen on an interpreter with a GIL.
+        strategy: What the explorer looks with. Another than the default where that does not find it with each seed.
     """
 
     package: str
@@ -64,6 +66,7 @@ class Find:
     message: str
     counted: bool
     gil: bool
+    strategy: str = "portfolio"
 
     def explored(self, seed: int = 0) -> Result:
         """What the explorer finds: what can happen with a GIL is looked for among the schedules that one allows.
@@ -74,7 +77,7 @@ class Find:
         Returns:
             The result.
         """
-        return explore(self.program, seed=seed, gil="assumed" if self.gil else "any")
+        return explore(self.program, seed=seed, strategy=self.strategy, gil="assumed" if self.gil else "any")
 
 
 def find(name: str) -> Find:
@@ -88,3 +91,8 @@ def find(name: str) -> Find:
     """
     found: Find = import_module(f"{__name__}.{name}_race").FIND
     return found
+
+
+def schedule_of(name: str) -> Path:
+    """The file with the schedule that was found; the nightly run compares it with what is found then."""
+    return Path(__file__).parent / "schedules" / f"{name}.txt"

@@ -40,4 +40,5 @@ FIND = Find(
     message="a raised ReadError: Connection closed",
     counted=True,
     gil=True,
+    strategy="random",
 )
