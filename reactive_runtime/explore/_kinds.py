@@ -20,7 +20,7 @@ import operator
 import os
 import sys
 import weakref
-from collections.abc import ItemsView, Iterable, KeysView, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, KeysView, ValuesView
 from types import (
     BuiltinMethodType,
     FunctionType,
@@ -47,6 +47,8 @@ __all__ = [
     "attributes_of",
     "holder_of",
     "home_of",
+    "module_of",
+    "names_of",
 ]
 
 PLAIN: Final = 0
@@ -130,6 +132,8 @@ _STATIC: Final[dict[type, int]] = {
 }
 
 _mro: Final = type.__dict__["__mro__"].__get__
+names_of: Final[Callable[[type], MappingProxyType[str, Any]]] = type.__dict__["__dict__"].__get__
+"""What a class has under which name; nothing of a metaclass runs for it."""
 
 
 class Kinds:
@@ -159,10 +163,10 @@ class Kinds:
         static = _STATIC.get(base)
         if static is not None:
             return static
-        module = _module_of(base)
+        module = module_of(base)
         if self._is_trusted(module) or module in self._modules or issubclass(base, BaseException | type):
             return PLAIN
-        names = type.__dict__["__dict__"].__get__(base)
+        names = names_of(base)
         functions = [value for value in names.values() if type(value) is FunctionType]
         top = module.partition(".")[0]
         if top in _OUTSIDE_MODULES:
@@ -191,14 +195,14 @@ class Kinds:
     def method(self, kind: type, name: str) -> Any:
         """What a class has under that name; None, where it has nothing."""
         for base in _mro(kind):
-            names = type.__dict__["__dict__"].__get__(base)
+            names = names_of(base)
             if name in names:
                 return names[name]
         return None
 
     def builds(self, cls: Any) -> bool:
         """Whether the class shows in its own code how an object of it is made, or making one looks into nothing."""
-        module = _module_of(cls)
+        module = module_of(cls)
         if id(cls) in _MAKES_NOTHING_OF or issubclass(cls, BaseException) or self._is_trusted(module):
             return True
         made = self.method(cls, "__init__")
@@ -224,7 +228,7 @@ class Kinds:
         """Whether what a function does can't be seen, and the place outside of the program that it works on, if any."""
         kind = type(called)
         if issubclass(kind, type):
-            module, name = _module_of(called), ""
+            module, name = module_of(called), ""
             in_python = type(self.method(called, "__init__")) is FunctionType
         elif kind in BUILTIN or kind in (FunctionType, MethodType):
             function = called.__func__ if kind is MethodType else called
@@ -246,7 +250,7 @@ class Kinds:
     def outside(self, kind: type) -> str:
         """The place outside of the program that objects of this type stand for."""
         for base in _mro(kind):
-            top = _module_of(base).partition(".")[0]
+            top = module_of(base).partition(".")[0]
             if top in _OUTSIDE_MODULES:
                 return f"·{top.strip('_')}"
         return "files"
@@ -288,7 +292,7 @@ class Kinds:
 def attributes_of(item: Any, kind: type) -> dict[str, Any]:
     """The attributes that an object has of its own; nothing of the program runs for it."""
     for base in _mro(kind)[:-1]:
-        names = type.__dict__["__dict__"].__get__(base)
+        names = names_of(base)
         if "__dict__" in names:
             place = names["__dict__"]
             found = place.__get__(item) if type(place) is GetSetDescriptorType else None
@@ -304,7 +308,7 @@ def holder_of(item: Any, name: str) -> type | None:
         classes = (*_mro(item), *classes)
     elif name in attributes_of(item, kind):
         return None
-    holder = next((base for base in classes if name in type.__dict__["__dict__"].__get__(base)), None)
+    holder = next((base for base in classes if name in names_of(base)), None)
     return None if holder is item else holder
 
 
@@ -313,8 +317,9 @@ def home_of(function: FunctionType) -> Any:
     return function.__globals__.get("__name__")
 
 
-def _module_of(cls: type) -> str:
-    module = type.__dict__["__dict__"].__get__(cls).get("__module__", "builtins")
+def module_of(cls: type) -> str:
+    """The name of the module that a class was made in."""
+    module = names_of(cls).get("__module__", "builtins")
     if type(module) is not str:  # a static type of C: it is a part of the name
         module = type.__dict__["__module__"].__get__(cls)
     return module if type(module) is str else ""
@@ -322,7 +327,7 @@ def _module_of(cls: type) -> str:
 
 def _inherited_hash(base: type) -> Any:
     for cls in _mro(base):
-        names = type.__dict__["__dict__"].__get__(cls)
+        names = names_of(cls)
         if "__hash__" in names:
             return names["__hash__"]
     return None

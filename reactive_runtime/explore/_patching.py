@@ -22,7 +22,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
@@ -32,6 +32,7 @@ from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import _conditions as conditions
 from reactive_runtime.explore import _instrumented as instrumented
 from reactive_runtime.explore import _threads as threads
+from reactive_runtime.explore._kinds import module_of, names_of
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._task import Aborted
 
@@ -150,17 +151,22 @@ class _Undo:
         self._before: list[tuple[Any, str, bool, Any]] = []
 
     def set(self, owner: Any, name: str, value: Any) -> None:
-        namespace = vars(owner)
+        namespace = _names_of(owner)
         self._before.append((owner, name, name in namespace, namespace.get(name)))
-        setattr(owner, name, value)
+        _set(owner, name, value)
 
     def undo(self) -> None:
         while self._before:
             owner, name, had, value = self._before.pop()
             if had:
-                setattr(owner, name, value)
+                _set(owner, name, value)
             else:
                 delattr(owner, name)
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Of a class, without its metaclass, whose code is the program's and may refuse."""
+    (type.__setattr__ if issubclass(type(owner), type) else setattr)(owner, name, value)
 
 
 @contextlib.contextmanager
@@ -194,7 +200,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                             " no stand-in can be made, so use engine='threads'"
                         )
             for owner in _owners_of_locks(module):
-                for name, value in list(vars(owner).items()):
+                for name, value in list(_names_of(owner).items()):
                     if isinstance(value, _REAL_LOCK) and not value.locked():
                         undo.set(owner, name, _lasting(scheduler, instrumented.Lock()))
                     elif isinstance(value, _REAL_RLOCK):
@@ -232,11 +238,21 @@ def _is_api(owner: Any) -> bool:
 
 
 def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
-    """The module, and the classes at its top: what is made once, and outlives a run."""
+    """The module, and its classes, those inside of classes too: what is made once, and outlives a run."""
     yield module
-    for value in list(vars(module).values()):
-        if type(value) is type and value.__module__ == module.__name__:
-            yield value
+    seen: set[int] = set()
+    stack: list[Any] = [module]
+    while stack:
+        for value in list(_names_of(stack.pop()).values()):
+            if issubclass(type(value), type) and id(value) not in seen and module_of(value) == module.__name__:
+                seen.add(id(value))
+                stack.append(value)
+                yield value
+
+
+def _names_of(owner: Any) -> Mapping[str, Any]:
+    """What a module or a class has under which name; nothing of a metaclass runs for it."""
+    return names_of(owner) if issubclass(type(owner), type) else vars(owner)
 
 
 def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:

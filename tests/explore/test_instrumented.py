@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import linecache
 import logging
 import os
@@ -650,6 +651,68 @@ def test_a_lock_of_a_class_is_replaced_for_the_time() -> None:
     before = Counts.lock, Counts.again
     assert explore(Counts, strategy="dpor", hang=1).holds
     assert (Counts.lock, Counts.again) == before
+
+
+class Meta(type):
+    """A metaclass, which has a lock, and lets no attribute of its classes be changed."""
+
+    lock = threading.Lock()
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise AttributeError(name)
+
+    __delattr__ = None  # type: ignore[assignment]
+
+
+class Outer:
+    """Locks of classes that are not at the top, or are made by a metaclass."""
+
+    class Inner:
+        lock = threading.Lock()
+
+        class Innermost(abc.ABC):  # noqa: B024
+            lock = threading.RLock()
+
+            class Made(metaclass=Meta):
+                again = threading.Lock()
+
+    itself: Any
+
+
+Outer.itself = Outer
+
+OWNERS: dict[str, tuple[Any, str]] = {
+    "a class in a class": (Outer.Inner, "lock"),
+    "an abstract class": (Outer.Inner.Innermost, "lock"),
+    "a class of a metaclass": (Outer.Inner.Innermost.Made, "again"),
+    "a metaclass": (Meta, "lock"),
+}
+
+
+@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+@pytest.mark.parametrize("name", OWNERS)
+def test_a_lock_of_any_class_of_a_module_is_replaced_for_the_time(name: str, engine: Any) -> None:
+    owner, attribute = OWNERS[name]
+
+    class Locked:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def actor_a(self) -> None:
+            with getattr(owner, attribute):
+                self.count += 1
+
+        actor_b = actor_a
+
+        def at_end(self) -> None:
+            assert self.count == 2
+
+    before = getattr(owner, attribute)
+    stood_in: list[Any] = []
+    explore(lambda: stood_in.append(getattr(owner, attribute)), schedules=1)
+    assert stood_in[0] is not before  # else it would block the threads for real, where greenlets can't be given up
+    assert str(explore(Locked, strategy="dpor", hang=1, engine=engine).assert_holds().verdict) == "exhausted"
+    assert getattr(owner, attribute) is before
 
 
 class LeftOpen:
