@@ -47,6 +47,7 @@ __all__ = [
     "attributes_of",
     "holder_of",
     "home_of",
+    "mapping_of",
     "module_of",
     "names_of",
 ]
@@ -289,6 +290,12 @@ class Kinds:
         return module.partition(".")[0] in _TRUSTED or module.startswith(_TRUSTED_INNER)
 
 
+_names_of_module: Final = vars(ModuleType)["__dict__"].__get__
+
+NO_ATTRIBUTES: Final[dict[str, Any]] = {}
+"""Those of an object that has no mapping of them."""
+
+
 def attributes_of(item: Any, kind: type) -> dict[str, Any]:
     """The attributes that an object has of its own; nothing of the program runs for it."""
     for base in _mro(kind)[:-1]:
@@ -296,8 +303,21 @@ def attributes_of(item: Any, kind: type) -> dict[str, Any]:
         if "__dict__" in names:
             place = names["__dict__"]
             found = place.__get__(item) if type(place) is GetSetDescriptorType else None
-            return found if type(found) is dict else {}
-    return {}
+            return found if isinstance(found, dict) else NO_ATTRIBUTES
+    return NO_ATTRIBUTES
+
+
+def mapping_of(entry: Any) -> dict[str, Any] | None:
+    """The mapping that has the attributes of an object, a class or a module; nothing of the program runs for it."""
+    kind = type(entry)
+    if issubclass(kind, type):
+        found = gc.get_referents(names_of(entry))[0]
+        return found if type(found) is dict else None
+    if issubclass(kind, ModuleType):
+        names: dict[str, Any] = _names_of_module(entry)
+        return names
+    found = attributes_of(entry, kind)
+    return None if found is NO_ATTRIBUTES else found
 
 
 def holder_of(item: Any, name: str) -> type | None:

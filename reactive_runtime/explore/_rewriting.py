@@ -9,10 +9,11 @@ functions run that code while they are explored:
 The numbers are *sites*: where in the source the access stands. Functions keep their identity; only their `__code__`
 is exchanged, and given back. Lines stay what they are, for tracebacks and debuggers.
 
-What counts as an access: attributes, items, names declared `global` or `nonlocal`, and whatever looks into a value or
-is handed one, since it may be a container: a test, a comparison, an unpacking, each turn of a loop, a call. What does
-not: local names as such, and whatever happens inside of code that is not rewritten, in C, or in a module that was not
-named: a call of it is one access of all that it is handed.
+What counts as an access: attributes, items, names declared `global` or `nonlocal`, names that a module assigns to at
+its top and does not call final, and whatever looks into a value or is handed one, since it may be a container: a test,
+a comparison, an unpacking, each turn of a loop, a call. What does not: local names as such, and whatever happens inside
+of code that is not rewritten, in C, or in a module that was not named: a call of it is one access of all that it is
+handed.
 """
 
 from __future__ import annotations
@@ -87,12 +88,16 @@ class _Rewriter(ast.NodeTransformer):
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
         self._globals = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+        self._variables = _variables(tree) - self._globals
+        self._scopes: list[set[str]] = []  # names that are local, by function, class and comprehension around
 
     # -- where we are ------------------------------------------------------------------------------------------
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
+        self._scopes.append(_bound(node) if self._functions else set())
         node.body = self._block(node.body)
+        self._scopes.pop()
         self._classes.pop()
         return node
 
@@ -104,11 +109,13 @@ class _Rewriter(ast.NodeTransformer):
         else:
             node.decorator_list = [self.visit(item) for item in node.decorator_list]
         self._names.append(node.name)
+        self._scopes.append(_bound(node))
         begins = self._site(node, "begin") if _yields(node) else None
         node.body = self._block(node.body)
         if begins is not None:
             first = self._at(ast.Expr(self._call("resumed", ast.Constant(None), begins)), node.body[0])
             node.body.insert(int(ast.get_docstring(node, clean=False) is not None), first)
+        self._scopes.pop()
         self._names.pop()
         if outermost:
             self._functions.pop()
@@ -121,10 +128,20 @@ class _Rewriter(ast.NodeTransformer):
         outermost = not self._functions
         if outermost:
             self._functions.append(set())
+        self._scopes.append(_bound(node))
         node.body = self.visit(node.body)
+        self._scopes.pop()
         if outermost:
             self._functions.pop()
         return node
+
+    def _comprehension(self, node: Any) -> ast.AST:
+        self._scopes.append(_bound(node))
+        rewritten = self.generic_visit(node)
+        self._scopes.pop()
+        return rewritten
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
 
     def visit(self, node: ast.AST) -> Any:
         if self._functions or isinstance(
@@ -176,6 +193,10 @@ class _Rewriter(ast.NodeTransformer):
     def _shared_name(self, name: str) -> bool:
         return name in self._globals or name in self._functions[0]
 
+    def _of_the_module(self, name: str) -> bool:
+        """Whether it is a name of the module that no function changes by that name alone."""
+        return name in self._variables and not any(name in scope for scope in self._scopes)
+
     @staticmethod
     def _at(new: Any, old: ast.AST) -> Any:
         return ast.copy_location(new, old)
@@ -188,10 +209,20 @@ class _Rewriter(ast.NodeTransformer):
             if _is_super(node.value):
                 return node
             site = self._site(node, "load", call)
-            base = self._load(node.value, "load")
-            return self._at(self._call(hook, base, self._mangled(node.attr), site), node)  # type: ignore[no-any-return]
+            base = self._base(node)
+            loaded = self._at(self._call(hook, base, self._mangled(node.attr), site), node)
+            return self._mapped(loaded) if node.attr == "__globals__" else loaded
         result: ast.expr = self.visit(node)
         return result
+
+    def _base(self, node: ast.Attribute) -> ast.expr:
+        """What an attribute is of."""
+        base = self._load(node.value, "load")
+        return self._mapped(base) if node.attr == "__dict__" else base
+
+    def _mapped(self, node: ast.expr) -> ast.expr:
+        """`node`, whose attributes are about to be reached through their mapping."""
+        return self._at(self._call("mapped", node), node)  # type: ignore[no-any-return]
 
     def _looked(self, node: ast.expr) -> ast.expr:
         """`node`, whose value is looked into: what it holds counts as read."""
@@ -228,7 +259,9 @@ class _Rewriter(ast.NodeTransformer):
             node.func = self._at(self._call("function", self._load(function, "load"), site), function)
         node.args = [self.visit(argument) for argument in node.args]
         node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        return node
+        if _named(function, "vars") and len(node.args) == 1:
+            node.args = [self._mapped(node.args[0])]
+        return self._mapped(node) if _named(function, "globals") else node
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         node.value = self._looked(node.value) if node.arg is None else self.visit(node.value)
@@ -291,12 +324,18 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if not isinstance(node.ctx, ast.Load) or not self._shared_name(node.id):
+        if not isinstance(node.ctx, ast.Load):
             return node
+        if not self._shared_name(node.id):
+            if not self._of_the_module(node.id):
+                return node
+            site = self._site(node, "load")
+            named = self._call("named", ast.Constant(node.id), ast.Constant(f"{self._filename}:{node.id}"), site)
+            return self._at(ast.BoolOp(ast.Or(), [named, node]), node)  # type: ignore[no-any-return]
         return self._at(self._call("second", self._name_point(node, "load", False), node), node)  # type: ignore[no-any-return]
 
     def _name_point(self, node: ast.Name, verb: str, writes: bool) -> ast.Call:
-        key = ast.Constant(f"{self._filename}:{node.id}")
+        key = ast.Constant(f"{self._filename}{':' if node.id in self._globals else '·'}{node.id}")
         return self._call("at", key, self._site(node, verb), ast.Constant(writes))
 
     # -- stores ------------------------------------------------------------------------------------------------
@@ -305,7 +344,7 @@ class _Rewriter(ast.NodeTransformer):
         """`target = value`, where `value` may be evaluated once only."""
         if isinstance(target, ast.Attribute):
             site = self._site(target, "store")
-            call = self._call("store", value, self._load(target.value, "load"), self._mangled(target.attr), site)
+            call = self._call(_storing(target), value, self._base(target), self._mangled(target.attr), site)
             return [self._at(ast.Expr(call), target)]
         if isinstance(target, ast.Subscript):
             site = self._site(target, "store")
@@ -376,7 +415,11 @@ class _Rewriter(ast.NodeTransformer):
         statements: list[ast.stmt] = []
 
         def once(expression: ast.expr) -> tuple[ast.expr, ast.expr]:
-            if isinstance(expression, ast.Name | ast.Constant):
+            if isinstance(expression, ast.Constant) or (
+                isinstance(expression, ast.Name)
+                and not self._shared_name(expression.id)
+                and not self._of_the_module(expression.id)
+            ):
                 return expression, expression
             name = self._temporary()
             statements.append(self._at(ast.Assign([ast.Name(name, ast.Store())], self._load(expression, "load")), node))
@@ -387,7 +430,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Attribute):
             name_ = self._mangled(target.attr)
             loaded = self._call("load", one, name_, self._site(target, "load"))
-            stored = self._call("store", changed(loaded), other, name_, self._site(target, "store"))
+            stored = self._call(_storing(target), changed(loaded), other, name_, self._site(target, "store"))
         else:
             key, again = once(target.slice)
             loaded = self._call("item", one, key, self._site(target, "load"))
@@ -406,8 +449,18 @@ class _Rewriter(ast.NodeTransformer):
                 call = self._call("delete_item", self._load(target.value, "load"), self.visit(target.slice), site)
                 statements.append(self._at(ast.Expr(call), node))
             else:
+                if isinstance(target, ast.Name) and self._shared_name(target.id):
+                    statements.append(self._at(ast.Expr(self._name_point(target, "delete", True)), node))
                 statements.append(self._at(ast.Delete([target]), node))
         return statements
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        node.value = self.visit(node.value)
+        if self._shared_name(node.target.id):
+            node.value = self._at(
+                self._call("first", node.value, self._name_point(node.target, "store", True)), node.value
+            )
+        return node
 
     def _each(self, node: ast.expr) -> ast.expr:
         """What a loop goes through: each of its steps reads it."""
@@ -489,6 +542,59 @@ _FRESH: Final = (
     ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp,
 )  # fmt: skip
 """Expressions whose value no other thread has yet."""
+
+
+def _variables(tree: ast.Module) -> set[str]:
+    """The names that a module assigns to at its top, and does not say of that they are final."""
+    found: set[str] = set()
+    stack: list[Any] = list(tree.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _SCOPES) or (isinstance(node, ast.AnnAssign) and "Final" in ast.unparse(node.annotation)):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not node.id.startswith("__"):
+            found.add(node.id)
+        stack.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _bound(scope: ast.AST) -> set[str]:
+    """The names that are local to a function, a class or a comprehension."""
+    found: set[str] = set()
+    elsewhere: set[str] = set()
+    if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        given = scope.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        found = {argument.arg for argument in every if argument is not None}
+    stack: list[Any] = list(ast.iter_child_nodes(scope))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            elsewhere.update(node.names)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found.add(node.rest)
+        if isinstance(node, _COMPREHENSIONS):
+            found.update(item.target.id for item in ast.walk(node) if isinstance(item, ast.NamedExpr))
+        elif isinstance(node, _SCOPES):
+            found.update([node.name] if not isinstance(node, ast.Lambda) else [])
+        else:
+            stack.extend(ast.iter_child_nodes(node))
+    return found - elsewhere
+
+
+_SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _storing(target: ast.Attribute) -> str:
+    """The hook that stores an attribute."""
+    return "store_mapping" if target.attr == "__dict__" else "store"
 
 
 def _named(node: ast.expr, name: str) -> bool:

@@ -169,7 +169,7 @@ class Session:
             self.scheduler = scheduler = (
                 UnderAGil(kept, self.limit, self._lets_in) if self._gil == "assumed" else Scheduler(kept, self.limit)
             )
-            self.watcher = Watcher(scheduler, self._files, self._names)
+            self.watcher = Watcher(scheduler, self._files, self._names, self._functions)
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
                 if exchanged.hidden:

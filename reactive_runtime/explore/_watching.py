@@ -12,6 +12,10 @@ anew when it has seen one.
 Locations live for one run: an attribute of an object, a built-in container as a whole, a shared name. They keep their
 objects alive until the run has ended, so that no two of them have the same `id`; what has a finaliser, a generator or
 an object with `__del__`, dies when the program lets go of it, and takes its locations along.
+
+What is reached in several ways has one location. A name that functions share is one with the attribute of its module.
+Where threads access a mapping of attributes, `__dict__`, all attributes in it have the location of that container:
+from the next run on, since only then it is known from the beginning.
 """
 
 from __future__ import annotations
@@ -44,6 +48,8 @@ from reactive_runtime.explore._kinds import (
     Kinds,
     attributes_of,
     holder_of,
+    mapping_of,
+    module_of,
 )
 from reactive_runtime.explore._rewriting import IN_PLACE, SITES, Site
 from reactive_runtime.explore._scheduler import Scheduler
@@ -63,6 +69,9 @@ _LONGEST: Final = 60
 _BOUND: Final = BUILTIN | {MethodWrapperType}
 _METHODS: Final = _BOUND | {MethodType}
 _NAMED: Final = _BOUND | {FunctionType, MethodType, WrapperDescriptorType, MethodDescriptorType}
+_qualname: Final = type.__dict__["__qualname__"].__get__
+_WHOLE: Final = ("", "next")
+"""Of a location: no attribute, but what a container has in it, or what comes next of an iterator."""
 _LASTING: Final = (ModuleType, type(None))
 
 
@@ -74,6 +83,64 @@ def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
         return weakref.ref(entry, gone)
     except TypeError:  # has slots, and none for this
         return entry
+
+
+def _title(entry: Any) -> str:
+    """What an object, a class or the names of a module are called in each run, with all that are like it."""
+    kind = type(entry)
+    if issubclass(kind, type):
+        return f"class {module_of(entry)}.{_qualname(entry)}"
+    if kind is dict:
+        return f"module {entry.get('__name__')}"
+    return f"{module_of(kind)}.{_qualname(kind)}"
+
+
+class _Namespaces:
+    """The names of modules, and the files whose functions share them. Those that share a file count as one."""
+
+    def __init__(self, functions: Iterable[FunctionType]) -> None:
+        self._homes: dict[int, str] = {}  # by the id of the names: one of their files
+        self._files: dict[str, str] = {}  # that of each file
+        self._first: dict[str, dict[str, Any]] = {}  # and its names
+        for function in functions:
+            self._join(function.__code__.co_filename, function.__globals__)
+
+    def _join(self, file: str, names: dict[str, Any]) -> None:
+        one, other = self._homes.get(id(names)), self._files.get(file)
+        home = one or other or file
+        if one is None or other is None:
+            self._homes[id(names)] = self._files[file] = home
+            self._first.setdefault(home, names)
+        elif one != other:
+            self._homes.update((key, home) for key, value in self._homes.items() if value == other)
+            self._files.update((key, home) for key, value in self._files.items() if value == other)
+
+    def home(self, entry: Any) -> str:
+        """One of the files whose functions share these names; empty, where it is none of them."""
+        return self._homes.get(id(entry), "")
+
+    def home_of_file(self, file: str) -> str:
+        """The same, of what the functions of a file share."""
+        return self._files.get(file, "")
+
+    def of(self, home: str) -> dict[str, Any] | None:
+        """The names that the functions of a file share."""
+        return self._first.get(home)
+
+    def first(self, entry: Any) -> Any:
+        """What stands for these names; what is none of them stands for itself."""
+        return self._first.get(self.home(entry), entry)
+
+
+class _Mapping:
+    """What has the attributes of an object, of several, of a class or of a module, in one run."""
+
+    __slots__ = ("contents", "it", "titles")
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.it = found
+        self.titles: set[str] = set()  # of what has it
+        self.contents: dict[str, Any] | None = None  # when it was last looked at; None: no thread has accessed it
 
 
 class _Location:
@@ -95,8 +162,15 @@ class _Location:
 class Watcher:
     """Watches the accesses of one exploration."""
 
-    def __init__(self, scheduler: Scheduler, files: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        files: Iterable[str] = (),
+        modules: Iterable[str] = (),
+        functions: Iterable[FunctionType] = (),
+    ) -> None:
         self._scheduler = scheduler
+        self._namespaces = _Namespaces(functions)
         self._files = frozenset(files)
         self._kinds = Kinds(modules)
         self.racing: bytearray = bytearray(len(SITES) + 1024)
@@ -113,6 +187,10 @@ class Watcher:
         self.of_classes: set[str] = set()
         """Names of attributes of classes that are stored while threads run: they are loaded through others, too."""
         self._new_of_classes: set[str] = set()
+        self._mappings: set[str] = set()  # of what attributes are reached through a mapping, too: see `_title`
+        self._new_mappings: set[str] = set()
+        self._mapped: dict[int, _Mapping] = {}  # by id: such mappings in this run
+        self._alive: list[Any] = []  # what has a location under its mapping
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
         self._safe: dict[int, Any] = {}  # where this is called, which needs no look
         self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
@@ -136,6 +214,12 @@ class Watcher:
         self._wrapped.clear()
 
     def _drop(self) -> None:
+        if self._mapped or self._alive:
+            for mapping in self._mapped.values():
+                if mapping.contents is not None:
+                    self._compare(mapping)
+            self._mapped.clear()
+            self._alive.clear()
         self._locations.clear()
         self._by_site.clear()
         self.entered = None
@@ -165,17 +249,21 @@ class Watcher:
     def has_more(self) -> bool:
         """Whether there is something to learn."""
         self._pending = {site for site in self._pending if not self.racing[site]}
-        return bool(self._pending or self._new)
+        return bool(self._pending or self._new or self._new_mappings)
 
     def learn(self) -> None:
         """Make points of what has raced, or waited in a loop, since."""
-        self.mark(sorted(self._pending))
-        self._pending.clear()
-        self._written |= self._new
-        self.of_classes |= self._new_of_classes
-        self.found += len(self._new)
-        self._new.clear()
-        self._new_of_classes.clear()
+        if self._pending:
+            self.mark(sorted(self._pending))
+            self._pending.clear()
+        if self._new or self._new_mappings:
+            self._written |= self._new
+            self.of_classes |= self._new_of_classes
+            self._mappings |= self._new_mappings
+            self.found += len(self._new) + len(self._new_mappings)
+            self._new.clear()
+            self._new_of_classes.clear()
+            self._new_mappings.clear()
 
     def points(self) -> tuple[bytes, frozenset[str], frozenset[str], int]:
         """What is a point, for `go_back`."""
@@ -190,12 +278,78 @@ class Watcher:
         self._pending.clear()
         self._new.clear()
         self._new_of_classes.clear()
+        self._new_mappings.clear()
 
     def write(self, name: str, *, of_class: bool = False) -> None:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
         self._new.add(name)
         if of_class:
             self._new_of_classes.add(name)
+
+    def _reached_by_mapping(self, entry: Any) -> None:
+        """The program asks for the mapping that has the attributes of an object, a class or a module."""
+        found = entry if self._namespaces.home(entry) else mapping_of(entry)
+        if found is not None:
+            mapping = self._mapped.get(id(found))
+            if mapping is None:
+                mapping = self._mapped[id(found)] = _Mapping(found)
+            mapping.titles.add(_title(found if issubclass(type(entry), ModuleType) else entry))
+
+    def _known_otherwise(self, entry: Any, name: str) -> _Location | None:
+        """The location of an attribute, or of what a container has in it, where another key stands for it as well."""
+        namespaces = self._namespaces
+        found: _Location | None = None
+        if name in _WHOLE:
+            first = namespaces.first(entry)
+            return None if first is entry else self._of_mapping(first)
+        whole = mapping_of(entry)
+        if whole is not None and _title(whole if issubclass(type(entry), ModuleType) else entry) in self._mappings:
+            found = self._of_mapping(whole)
+        elif home := namespaces.home(whole):
+            found = self._of_name(f"{home}:{name}")
+        if found is not None:
+            key = (id(entry), name)
+            self._alive.append(kept(entry, lambda _: self._locations.pop(key, None)))
+        return found
+
+    def _of_mapping(self, mapping: Any) -> _Location:
+        """The one location of all that a mapping has in it."""
+        mapping = self._namespaces.first(mapping)
+        key = (id(mapping), "")
+        location = self._locations.get(key)
+        if location is None:
+            location = self._locations[key] = _Location(mapping)
+        return location
+
+    def _of_name(self, key: str) -> _Location:
+        """The location of a name that functions share: of their module, or of the function around them."""
+        location = self._locations.get(key)
+        if location is None:
+            file, _, name = key.rpartition(":")
+            home = self._namespaces.home_of_file(file)
+            namespace = self._namespaces.of(home)
+            if namespace is not None and _title(namespace) in self._mappings:
+                location = self._of_mapping(namespace)
+            elif home in ("", file):
+                location = _Location(key)
+            else:
+                location = self._of_name(f"{home}:{name}")
+            self._locations[key] = location
+        return location
+
+    def _is_one_place(self, mapping: _Mapping) -> None:
+        """From the next run on, what it has in it has one location, however it is reached."""
+        self._new_mappings |= mapping.titles - self._mappings
+
+    def _compare(self, mapping: _Mapping) -> None:
+        """What has changed in a mapping, since the last look, are attributes that are stored while threads run."""
+        now = {name: value for name, value in dict.items(mapping.it) if type(name) is str}
+        before = now if mapping.contents is None else mapping.contents
+        mapping.contents = now
+        for name in {**before, **now}:
+            if before.get(name, mapping) is not now.get(name, mapping) and name not in self._written:
+                self._new.add(name)
+                self.by_name.add(name)
 
     def may_race(self, names: Iterable[str], of_classes: Iterable[str]) -> None:
         """Attributes of these names are stored while threads run."""
@@ -209,7 +363,7 @@ class Watcher:
             if not self.racing[site]:
                 self.racing[site] = 1
                 self.found += 1
-                self._written.add(SITES[site].what.rpartition(".")[2])
+                self._written.add(SITES[site].what.rpartition(" ")[2].rpartition(".")[2])
 
     def show(self, yes: bool) -> None:
         """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
@@ -223,6 +377,7 @@ class Watcher:
         locations, racing = self._locations, self.racing
         reached, touched = self._reached, self._touched
 
+        mappings, in_mappings = self._mappings, self._mapped
         by_site, written, methods = self._by_site, self._written, self._methods
         of_classes = self.of_classes
         safe, wrapped = self._safe, self._wrapped
@@ -373,6 +528,9 @@ class Watcher:
             kind = kinds.of(type(entry))
             if kind is PLAIN:
                 return
+            if id(entry) in in_mappings:
+                watcher._is_one_place(in_mappings[id(entry)])
+                watcher._compare(in_mappings[id(entry)])
             if kind in (FILES, OUTSIDE):
                 at_place(kinds.outside(type(entry)), site, kind is OUTSIDE)
                 return
@@ -408,6 +566,8 @@ class Watcher:
 
         def changed(writes: bool, given: tuple[Any, ...], site: int) -> None:
             entry, name = given[:2]
+            if name == "__dict__":
+                mapped(entry)
             if writes and type(name) is str:
                 watcher.by_name.add(name)
                 writing(entry, name)
@@ -422,7 +582,17 @@ class Watcher:
                 changed(called in (setattr, delattr), arguments if called is setattr else arguments[:2], site)
             return called(*arguments, **keywords)
 
-        specials = dict.fromkeys((getattr, setattr, delattr, hasattr), by_name)
+        def mapped(entry: Any) -> Any:
+            """The mapping that has its attributes is asked for."""
+            if scheduler.active and not scheduler.quiet and real_ident() == scheduler.current.ident:
+                watcher._reached_by_mapping(entry)
+            return entry
+
+        def mapping(called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
+            """`vars`, by another name."""
+            return called(*map(mapped, arguments), **keywords)
+
+        specials: dict[Any, Any] = {**dict.fromkeys((getattr, setattr, delattr, hasattr), by_name), vars: mapping}
 
         def look(value: Any, site: int) -> Any:
             """A value that is tested, compared, unpacked."""
@@ -479,7 +649,11 @@ class Watcher:
             key = (id(entry), name)
             location = locations.get(key)
             if location is None:
-                location = locations[key] = _Location(kept(entry, lambda _: locations.pop(key, None)))
+                if mappings or type(entry) is ModuleType:
+                    location = watcher._known_otherwise(entry, name)
+                if location is None:
+                    location = _Location(kept(entry, lambda _: locations.pop(key, None)))
+                locations[key] = location
             return location
 
         def use(entry: Any, name: str, site: int) -> Any:
@@ -501,6 +675,12 @@ class Watcher:
                 writing(entry, name)
                 access(entry, name, value, site, True)
             setattr(entry, name, value)
+
+        def store_mapping(value: Any, entry: Any, name: str, site: int) -> None:
+            """`entry.__dict__ = value`: other objects may have the same."""
+            store(value, entry, name, site)
+            if mapped(entry) is entry and id(value) in in_mappings:
+                watcher._is_one_place(in_mappings[id(value)])
 
         def delete(entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
@@ -535,11 +715,16 @@ class Watcher:
             if scheduler.watching:
                 location = locations.get(key)
                 if location is None:
-                    location = locations[key] = _Location(key)
+                    location = watcher._of_name(key)
                 if racing[site]:
                     reached(location, site, writes, None, key)
                 location.sites.add(site)
                 touched(location, writes)
+
+        def named(name: str, key: str, site: int) -> None:
+            """A name of the module is loaded, which functions may share by an attribute of the module."""
+            if name in written:
+                at(key, site, False)
 
         def turn(site: int) -> None:
             """A loop goes round once more: perhaps it waits for another thread, and does nothing that is a point."""
@@ -580,12 +765,15 @@ class Watcher:
             "changing": changing,
             "resumed": resumed,
             "each": each,
+            "mapped": mapped,
             "store": store,
+            "store_mapping": store_mapping,
             "delete": delete,
             "item": item,
             "set_item": set_item,
             "delete_item": delete_item,
             "at": at,
+            "named": named,
             "first": lambda one, other: one,
             "second": lambda one, other: other,
             **IN_PLACE,

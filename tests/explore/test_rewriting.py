@@ -12,6 +12,8 @@ import pytest
 from reactive_runtime.explore import Scenario, explore
 
 counter = 0
+nothing = None
+made = [0]
 
 
 class Box:
@@ -129,6 +131,24 @@ def names() -> Any:
     return result
 
 
+def names_of_the_module() -> Any:
+    made[0] += 1
+    made[0] -= 1
+    hidden = [nothing + 1 for nothing in (1, 2)], (lambda made: made)(3), {made: made for made in (4,)}, nothing
+
+    def inside(made: int = made[0]) -> Any:
+        class Named:
+            nothing = 5
+            seen = nothing
+
+        return made, Named.seen, nothing
+
+    globals()["counter"] = 6
+    found = counter, vars(Box)["shared"], dict(Box(7).__dict__)["value"]
+    globals()["counter"] = 0
+    return hidden, inside(), made, nothing, found
+
+
 def containers() -> Any:
     box = Box()
     box.items.append(4)
@@ -217,6 +237,7 @@ CODE = [
     with_targets,
     properties_and_privates,
     names,
+    names_of_the_module,
     containers,
     expressions,
     generators,
