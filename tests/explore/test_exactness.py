@@ -17,7 +17,7 @@ from reactive_runtime.explore._scenario import scenario_of
 from reactive_runtime.explore._session import Session
 from reactive_runtime.explore._task import CUT
 
-ENOUGH = 4_000 if NIGHT else 150
+ENOUGH = 4_000 if NIGHT else 100
 """Schedules after which brute force is not waited for."""
 
 

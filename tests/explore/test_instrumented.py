@@ -595,30 +595,35 @@ class Finalised:
 
 def test_a_thread_of_before_waits_as_ever_while_something_is_explored() -> None:
     """Not part of it, and so are its conditions: a writer of traces, a watchdog, a logger of another test."""
-    wake, over = threading.Event(), threading.Event()
+    wake = threading.Event()
     waits: list[BaseException | None] = []
+    asked, asks = os.pipe()
+    answered, answers = os.pipe()
 
-    def wait_again_and_again() -> None:
-        while not over.is_set():
-            try:
-                wake.wait(0.0001)
-            except BaseException as error:
-                waits.append(error)
-            else:
-                waits.append(None)
+    def wait_when_asked() -> None:
+        while os.read(asked, 1) == b"w":
+            for _ in range(3):
+                try:
+                    wake.wait(0.0001)
+                except BaseException as error:
+                    waits.append(error)
+                else:
+                    waits.append(None)
+            os.write(answers, b".")
 
     def program() -> None:
-        many = len(waits) + 3  # one that begins and ends while the program runs, at the least
-        while len(waits) < many:
-            os.sched_yield()
+        os.write(asks, b"w")
+        os.read(answered, 1)  # so the waits begin and end while the program runs, whatever it would do meanwhile
 
-    waiting = threading.Thread(target=wait_again_and_again)
+    waiting = threading.Thread(target=wait_when_asked)
     waiting.start()
     try:
         explore(program, schedules=3).assert_holds()
     finally:
-        over.set()
+        os.write(asks, b"x")
         waiting.join()
+        for end in (asked, asks, answered, answers):
+            os.close(end)
     assert set(waits) == {None}
 
 
