@@ -248,7 +248,7 @@ class PulledSubscription(DrainContext):
         elements = islice(self._elements() if waiting is None else waiting, allowance)
         self._ahead = False  # it is the first of them
         try:
-            if type(subscriber) is PrefetchQueue:  # a boundary of ours: the whole batch at once
+            if isinstance(subscriber, PrefetchQueue):  # a boundary of ours: the whole batch at once
                 taken, dry = subscriber.absorb(elements, self, synchronous=pollable.synchronous() and not self._steps)
             elif pollable.queues and not self._steps:
                 taken, dry = self._hand_on(elements)
