@@ -15,7 +15,9 @@ import collections
 import contextlib
 import functools
 import gc
+import heapq
 import io
+import itertools
 import operator
 import os
 import sys
@@ -91,6 +93,16 @@ _READING: Final = frozenset(
     )
 )  # fmt: skip
 """Functions that do not change what they are handed, but for iterators, by id: they live as long as the process."""
+
+_CALLING: Final = frozenset(
+    id(function)
+    for function in (
+        map, filter, sorted, min, max, functools.reduce, heapq.nlargest, heapq.nsmallest, heapq.merge,
+        itertools.groupby, itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile,
+        itertools.filterfalse,
+    )
+)  # fmt: skip
+"""Functions, and classes of iterators, that call a function they are handed, and show it to no others."""
 
 _FREE: Final = frozenset(map(id, (isinstance, issubclass, callable, id, breakpoint, __import__)))
 """Functions that look into nothing."""
@@ -215,6 +227,11 @@ class Kinds:
     def is_free(called: Any) -> bool:
         """Whether a builtin function looks into nothing."""
         return id(called) in _FREE
+
+    @staticmethod
+    def calls(called: Any, name: str, owner: Any) -> bool:
+        """Whether a function calls those that it is handed, and does nothing else with them."""
+        return id(called) in _CALLING or (name == "sort" and isinstance(owner, list))
 
     def changes(self, called: Any, name: str, owner: Any) -> bool:
         """Whether a call changes its owner, or, where it has none, what it is handed."""

@@ -43,9 +43,9 @@ class Site:
     what: str
     """In words: `store self.demand`."""
     building: bool
-    """Whether it stands in an `__init__`, where an object is not shared yet, as a rule."""
+    """Whether it is an attribute in an `__init__`, where an object is not shared yet, as a rule."""
     stores: str
-    """The name of the attribute that is stored or deleted; empty, where none is."""
+    """The attribute, or the name that functions share, that is stored or deleted; empty, where none is."""
 
 
 SITES: Final[list[Site]] = []
@@ -162,8 +162,9 @@ class _Rewriter(ast.NodeTransformer):
             return self._again - 1
         end = None if called is None else (called.end_lineno, called.end_col_offset)
         text = self._text(node)
-        stores = text.rpartition(".")[2] if verb in ("store", "delete") and "." in text else ""
-        building = self._names[-1] in ("__init__", "__new__", "__post_init__")
+        name = isinstance(node, ast.Name)
+        stores = text.rpartition(".")[2] if verb in ("store", "delete") and (name or "." in text) else ""
+        building = self._names[-1] in ("__init__", "__new__", "__post_init__") and not name
         place = (self._filename, node.lineno, node.col_offset, (node.end_lineno, node.end_col_offset))
         SITES.append(Site(*place, end, f"{verb} {text}", building, stores))
         return len(SITES) - 1

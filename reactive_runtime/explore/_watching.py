@@ -24,6 +24,8 @@ import linecache
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
+from operator import attrgetter, itemgetter, methodcaller
 from types import (
     FunctionType,
     GeneratorType,
@@ -68,6 +70,9 @@ _LONGEST: Final = 60
 """Characters that are shown of a call."""
 _BOUND: Final = BUILTIN | {MethodWrapperType}
 _METHODS: Final = _BOUND | {MethodType}
+_GETTERS: Final = (attrgetter, itemgetter, methodcaller)
+_CALLED: Final = BUILTIN | {partial, *_GETTERS}
+"""Types of functions of which a function in C, which calls them, does not show what they do."""
 _NAMED: Final = _BOUND | {FunctionType, MethodType, WrapperDescriptorType, MethodDescriptorType}
 _qualname: Final = type.__dict__["__qualname__"].__get__
 _WHOLE: Final = ("", "next")
@@ -181,6 +186,7 @@ class Watcher:
         """Whether there shall be no further points."""
         self._locations: dict[Any, _Location] = {}
         self._written: set[str] = set()  # names of attributes that are stored while threads run: others can't race
+        self._shown: set[str] = set()  # of these names, those that are looked at for a run that is shown
         self._new: set[str] = set()
         self.by_name: set[str] = set()
         """Names of attributes that are stored by `setattr` and its like."""
@@ -368,7 +374,11 @@ class Watcher:
     def show(self, yes: bool) -> None:
         """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
         if yes:
-            self._written |= {site.stores for site in SITES} - {""}
+            self._shown |= {site.stores for site in SITES} - self._written - {""}
+            self._written |= self._shown
+        else:
+            self._written -= self._shown
+            self._shown.clear()
         self.racing[:] = self.racing.translate(_ALL_SHOWN if yes else _NONE_SHOWN)
 
     def hooks(self) -> dict[str, Any]:
@@ -498,6 +508,8 @@ class Watcher:
             if kinds.is_partial(kind):
                 inner = function(called.func, site)
                 return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
+            if kind in _GETTERS:
+                return getting(called, site)
             if owner is None and kind in _METHODS:
                 owner = called.__self__
             if type(owner) is ModuleType:
@@ -506,6 +518,7 @@ class Watcher:
                 owner = None
             writes = kinds.changes(called, name, owner)
             blind, place = kinds.place(called)
+            calls = kinds.calls(called, name, owner)
 
             def instead(*arguments: Any, **keywords: Any) -> Any:
                 if scheduler.watching:
@@ -519,6 +532,9 @@ class Watcher:
                         touch(owner, site, writes, blind)
                     elif place is not None:
                         at_place(place, site, blind)
+                    if calls:
+                        arguments = tuple(function(x, site) if type(x) in _CALLED else x for x in arguments)
+                        keywords = {k: function(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
                 return called(*arguments, **keywords)
 
             return instead
@@ -573,7 +589,7 @@ class Watcher:
                 writing(entry, name)
             if not writes and name in of_classes and (holder := holder_of(entry, name)) is not None:
                 access(holder, name, None, site, False)
-            if name in written:
+            if name in written and not (racing[site] == 1 and name in watcher._shown):  # a point for another name
                 access(entry, name, given[2] if len(given) > 2 else None, site, writes)
 
         def by_name(called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
@@ -581,6 +597,29 @@ class Watcher:
             if scheduler.watching and len(arguments) > 1:
                 changed(called in (setattr, delattr), arguments if called is setattr else arguments[:2], site)
             return called(*arguments, **keywords)
+
+        def getting(called: Any, site: int) -> Callable[[Any], Any]:
+            """`operator.attrgetter`, `itemgetter` and `methodcaller`: each does what an expression does."""
+            made, given = called.__reduce__()
+            if type(called) is itemgetter:
+                return lambda entry: only([item(entry, key, site) for key in given])
+            if type(called) is attrgetter:
+                paths = [path.split(".") for path in given]
+                return lambda entry: only(
+                    [reduce(lambda one, name: got(one, name, site), path, entry) for path in paths]
+                )
+            keywords = made.keywords if kinds.is_partial(type(made)) else {}
+            name, *rest = (*made.args, *given) if keywords else given
+            return lambda entry: function(got(entry, name, site), site)(*rest, **keywords)
+
+        def only(found: list[Any]) -> Any:
+            return found[0] if len(found) == 1 else tuple(found)
+
+        def got(entry: Any, name: str, site: int) -> Any:
+            """An attribute, by its name."""
+            if scheduler.watching:
+                changed(False, (entry, name), site)
+            return getattr(entry, name)
 
         def mapped(entry: Any) -> Any:
             """The mapping that has its attributes is asked for."""

