@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from reactive_runtime.explore._kinds import home_of
+from reactive_runtime.explore._kinds import CACHE, home_of
 from reactive_runtime.explore._rewriting import (
     ASSERTIONS,
     IN_PLACE,
@@ -56,6 +56,7 @@ PLAIN: Final[dict[str, Any]] = {
     "use": lambda item, name, site: getattr(item, name),
     "function": lambda called, site: called,
     "look": lambda value, site: value,
+    "filled": lambda value, name, owner, line, site: value,
     "resumed": lambda value, site: value,
     "changing": lambda value, target, site: value,
     "each": lambda entries, site: entries,
@@ -238,6 +239,8 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             stack.extend((item.func, *item.args, *item.keywords.values()))
         elif isinstance(item, functools.cached_property):
             stack.append(item.func)
+        elif isinstance(item, CACHE):
+            stack.append(item.__wrapped__)
         elif isinstance(item, list | tuple):
             stack.extend(item[:50])
         elif isinstance(item, dict):

@@ -38,6 +38,7 @@ from typing import Any, Final
 
 __all__ = [
     "BUILTIN",
+    "CACHE",
     "CONTAINER",
     "FILES",
     "OPAQUE",
@@ -76,6 +77,9 @@ def _words(text: str) -> frozenset[str]:
 
 BUILTIN: Final = frozenset({BuiltinMethodType, type(array.array("i").extend)})
 """The two types of functions in C, and of their methods."""
+
+CACHE: Final[Any] = type(functools.cache(len))
+"""The type of what `functools.cache` and `lru_cache` make."""
 
 _LOOKING: Final = _words(
     "get keys values items copy index count difference intersection isdisjoint issubset issuperset union"
@@ -137,7 +141,7 @@ _STATIC: Final[dict[type, int]] = {
     **dict.fromkeys((type({}.keys()), type({}.values()), type({}.items()), memoryview, MappingProxyType), VIEW),
     **dict.fromkeys((KeysView, ValuesView, ItemsView), VIEW),
     **dict.fromkeys((list, dict, set, bytearray, collections.deque, collections.OrderedDict), CONTAINER),
-    **dict.fromkeys((io.StringIO, io.BytesIO), CONTAINER),
+    **dict.fromkeys((io.StringIO, io.BytesIO, CACHE), CONTAINER),
     **dict.fromkeys((collections.Counter, collections.defaultdict), CONTAINER),  # parts of Counter are in Python
     **dict.fromkeys((weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet), CONTAINER),
     **dict.fromkeys((contextlib.ExitStack, contextlib.AsyncExitStack), CONTAINER),

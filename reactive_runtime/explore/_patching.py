@@ -16,6 +16,7 @@ import concurrent.futures.process
 import concurrent.futures.thread
 import contextlib
 import datetime
+import functools
 import gc
 import logging
 import queue
@@ -66,6 +67,8 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield threading.Thread, "is_alive", threads.is_alive
     for module in (queue, primitives):
         yield module, "SimpleQueue", conditions.SimpleQueue
+    if hasattr(functools, "RLock"):
+        yield functools, "RLock", instrumented.RLock  # of each `cached_property`, until 3.12
     yield queue, "time", threads.standing
     for module in (concurrent.futures, concurrent.futures.thread, primitives):
         yield module, "ThreadPoolExecutor", threads.Pool
@@ -238,7 +241,7 @@ def _is_api(owner: Any) -> bool:
 
 
 def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
-    """The module, and its classes, those inside of classes too: what is made once, and outlives a run."""
+    """The module, its classes, those inside of classes too, and their properties: what outlives a run."""
     yield module
     seen: set[int] = set()
     stack: list[Any] = [module]
@@ -247,6 +250,8 @@ def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
             if issubclass(type(value), type) and id(value) not in seen and module_of(value) == module.__name__:
                 seen.add(id(value))
                 stack.append(value)
+                yield value
+            elif isinstance(value, functools.cached_property):
                 yield value
 
 

@@ -84,6 +84,8 @@ class _Rewriter(ast.NodeTransformer):
         self._filename = filename
         self._lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._classes: list[str] = []
+        self._cached = _cached(tree)
+        self._filling: list[list[ast.expr] | None] = []  # by function: what `filled` gets, where a cache may keep it
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
@@ -111,7 +113,11 @@ class _Rewriter(ast.NodeTransformer):
         self._names.append(node.name)
         self._scopes.append(_bound(node))
         begins = self._site(node, "begin") if _yields(node) else None
+        self._filling.append(self._fills(node) if begins is None else None)
         node.body = self._block(node.body)
+        if self._filling[-1] is not None:
+            node.body.append(self._at(ast.Return(self._filled(ast.Constant(None))), node.body[-1]))
+        self._filling.pop()
         if begins is not None:
             first = self._at(ast.Expr(self._call("resumed", ast.Constant(None), begins)), node.body[0])
             node.body.insert(int(ast.get_docstring(node, clean=False) is not None), first)
@@ -123,6 +129,28 @@ class _Rewriter(ast.NodeTransformer):
         return rewritten
 
     visit_FunctionDef = visit_AsyncFunctionDef = _function  # noqa: N815
+
+    def _fills(self, node: Any) -> list[ast.expr] | None:
+        """What `filled` gets where a function returns, if a cache may keep the value."""
+        if isinstance(node, ast.AsyncFunctionDef) or not (
+            node.name in self._cached or any(map(_may_cache, node.decorator_list))
+        ):
+            return None
+        arguments = [*node.args.posonlyargs, *node.args.args]
+        owner = ast.Name(arguments[0].arg, ast.Load()) if arguments and self._classes else ast.Constant(None)
+        line = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+        return [self._mangled(node.name), owner, ast.Constant(line), self._site(node, "fill")]
+
+    def _filled(self, value: ast.expr) -> ast.Call:
+        given = self._filling[-1]
+        assert given is not None
+        return self._call("filled", value, *given)
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        node.value = None if node.value is None else self.visit(node.value)
+        if self._filling and self._filling[-1] is not None:
+            node.value = self._at(self._filled(node.value or ast.Constant(None)), node)
+        return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         outermost = not self._functions
@@ -163,7 +191,11 @@ class _Rewriter(ast.NodeTransformer):
         end = None if called is None else (called.end_lineno, called.end_col_offset)
         text = self._text(node)
         name = isinstance(node, ast.Name)
+        if verb == "fill":
+            text = node.name
         stores = text.rpartition(".")[2] if verb in ("store", "delete") and (name or "." in text) else ""
+        if verb == "fill" and any("property" in ast.unparse(item) for item in node.decorator_list):
+            stores = str(self._mangled(text).value)
         building = self._names[-1] in ("__init__", "__new__", "__post_init__") and not name
         place = (self._filename, node.lineno, node.col_offset, (node.end_lineno, node.end_col_offset))
         SITES.append(Site(*place, end, f"{verb} {text}", building, stores))
@@ -591,6 +623,28 @@ def _bound(scope: ast.AST) -> set[str]:
 
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+_NO_CACHES: Final = frozenset({
+    "property", "staticmethod", "classmethod", "setter", "getter", "deleter", "contextmanager", "overload", "override",
+    "final", "abstractmethod",
+})  # fmt: skip
+"""Decorators that keep nothing of what a function returns."""
+
+
+def _may_cache(decorator: ast.expr) -> bool:
+    """Whether a decorator may be one that keeps what the function returns."""
+    return ast.unparse(decorator).rpartition(".")[2] not in _NO_CACHES
+
+
+def _cached(tree: ast.Module) -> set[str]:
+    """The functions and methods that are handed to a cache by a call."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and "cache" in ast.unparse(node.func):
+            found.update(item.id for item in node.args if isinstance(item, ast.Name))
+            found.update(item.attr for item in node.args if isinstance(item, ast.Attribute))
+    return found
 
 
 def _storing(target: ast.Attribute) -> str:

@@ -35,7 +35,7 @@ from types import (
 from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
-from reactive_runtime.explore._kinds import home_of
+from reactive_runtime.explore._kinds import CACHE, home_of
 from reactive_runtime.explore._observations import Expectation, check_outcomes
 
 __all__ = ["Scenario", "checks_nothing", "judge", "modules_of", "nothing", "parts_of_state", "scenario_of"]
@@ -363,6 +363,10 @@ def _referred(item: Any) -> Iterator[Any]:
             yield other.__func__
         elif kind is property:
             yield from (one for one in (other.fget, other.fset, other.fdel) if one is not None)
+        elif kind is functools.cached_property:
+            yield other.func
+        elif kind is CACHE:
+            yield other.__wrapped__
         elif kind is MethodType:
             yield from (other.__func__, type(other.__self__))
         elif kind.__module__ not in sys.stdlib_module_names:

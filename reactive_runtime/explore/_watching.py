@@ -24,7 +24,7 @@ import linecache
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import attrgetter, itemgetter, methodcaller
 from types import (
     FunctionType,
@@ -41,6 +41,7 @@ from reactive_runtime.explore._carriers import real_ident
 from reactive_runtime.explore._code_patcher import stored_in
 from reactive_runtime.explore._kinds import (
     BUILTIN,
+    CACHE,
     FILES,
     OPAQUE,
     OUTSIDE,
@@ -71,7 +72,7 @@ _LONGEST: Final = 60
 _BOUND: Final = BUILTIN | {MethodWrapperType}
 _METHODS: Final = _BOUND | {MethodType}
 _GETTERS: Final = (attrgetter, itemgetter, methodcaller)
-_CALLED: Final = BUILTIN | {partial, *_GETTERS}
+_CALLED: Final = BUILTIN | {CACHE, partial, *_GETTERS}
 """Types of functions of which a function in C, which calls them, does not show what they do."""
 _NAMED: Final = _BOUND | {FunctionType, MethodType, WrapperDescriptorType, MethodDescriptorType}
 _qualname: Final = type.__dict__["__qualname__"].__get__
@@ -196,6 +197,7 @@ class Watcher:
         self._mappings: set[str] = set()  # of what attributes are reached through a mapping, too: see `_title`
         self._new_mappings: set[str] = set()
         self._mapped: dict[int, _Mapping] = {}  # by id: such mappings in this run
+        self._asked: dict[int, list[Any]] = {}  # by thread: the caches that it asks, in this run
         self._alive: list[Any] = []  # what has a location under its mapping
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
         self._safe: dict[int, Any] = {}  # where this is called, which needs no look
@@ -229,6 +231,7 @@ class Watcher:
         self._locations.clear()
         self._by_site.clear()
         self.entered = None
+        self._asked.clear()
         for entry in self._raced:
             self._pending |= entry.sites
             self._blind |= entry.blind
@@ -510,6 +513,10 @@ class Watcher:
                 return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
             if kind in _GETTERS:
                 return getting(called, site)
+            if kind is CACHE:
+                return asking(called, site)
+            if kind is MethodType and type(called.__func__) is CACHE:
+                return partial(asking(called.__func__, site), called.__self__)
             if owner is None and kind in _METHODS:
                 owner = called.__self__
             if type(owner) is ModuleType:
@@ -597,6 +604,33 @@ class Watcher:
             if scheduler.watching and len(arguments) > 1:
                 changed(called in (setattr, delattr), arguments if called is setattr else arguments[:2], site)
             return called(*arguments, **keywords)
+
+        def asking(called: Any, site: int) -> Callable[..., Any]:
+            """`functools.cache` and `lru_cache`: a look, and, where there is nothing yet, a change: see `filled`."""
+            orders = called.cache_parameters()["maxsize"] is not None  # by when each was asked for last
+
+            def asked(*arguments: Any, **keywords: Any) -> Any:
+                if not scheduler.watching:
+                    return called(*arguments, **keywords)
+                access(called, "", None, site, orders)
+                mine = watcher._asked.setdefault(scheduler.current.index, [])
+                mine.append(called)
+                try:
+                    return called(*arguments, **keywords)
+                finally:
+                    mine.pop()
+
+            return asked
+
+        def filled(value: Any, name: str, owner: Any, line: int, site: int) -> Any:
+            """A function returns to a cache, which keeps the value, under the name in its owner or by the arguments."""
+            if scheduler.watching:
+                mine = watcher._asked.get(scheduler.current.index)
+                if mine and _stands_at(mine[-1], SITES[site].filename, line):
+                    access(mine[-1], "", None, site, True)
+                elif isinstance(kinds.method(type(owner), name), cached_property):
+                    access(owner, name, value, site, True)
+            return value
 
         def getting(called: Any, site: int) -> Callable[[Any], Any]:
             """`operator.attrgetter`, `itemgetter` and `methodcaller`: each does what an expression does."""
@@ -802,6 +836,7 @@ class Watcher:
             "use": use,
             "look": look,
             "changing": changing,
+            "filled": filled,
             "resumed": resumed,
             "each": each,
             "mapped": mapped,
@@ -887,6 +922,16 @@ class _Method:
 
 
 _ATTRIBUTE: Final = ("__setattr__", "__delattr__", "__getattribute__")
+
+
+def _stands_at(cache: Any, filename: str, line: int) -> bool:
+    """Whether what a cache asks, or what that wraps, is the function there."""
+    while (cache := getattr(cache, "__wrapped__", None)) is not None:
+        code = getattr(cache, "__code__", None)
+        if code is not None and (code.co_filename, code.co_firstlineno) == (filename, line):
+            return True
+        cache = getattr(cache, "__func__", cache)
+    return False
 
 
 def _base(filename: str) -> str:
