@@ -48,6 +48,7 @@ __all__ = [
     "VIEW",
     "Kinds",
     "attributes_of",
+    "has_own",
     "holder_of",
     "home_of",
     "mapping_of",
@@ -328,6 +329,11 @@ def attributes_of(item: Any, kind: type) -> dict[str, Any]:
     return NO_ATTRIBUTES
 
 
+def has_own(item: Any, kind: type, name: str) -> bool:
+    """Whether an object has that attribute of its own. The mapping may be of a class of the program's."""
+    return dict.__contains__(attributes_of(item, kind), name)
+
+
 def mapping_of(entry: Any) -> dict[str, Any] | None:
     """The mapping that has the attributes of an object, a class or a module; nothing of the program runs for it."""
     kind = type(entry)
@@ -347,7 +353,7 @@ def holder_of(item: Any, name: str) -> type | None:
     classes = _mro(kind)
     if issubclass(kind, type):
         classes = (*_mro(item), *classes)
-    elif name in attributes_of(item, kind):
+    elif has_own(item, kind, name):
         return None
     holder = next((base for base in classes if name in names_of(base)), None)
     return None if holder is item else holder

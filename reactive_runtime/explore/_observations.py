@@ -206,7 +206,8 @@ def expected_in(parts: Iterable[Any]) -> list[str]:
         names = {
             name
             for name in function.__code__.co_names
-            if function.__globals__.get(name) in (sometimes, reachable) or name in ("sometimes", "reachable")
+            if any(function.__globals__.get(name) is item for item in (sometimes, reachable))
+            or name in ("sometimes", "reachable")
         }
         if not names:
             continue

@@ -155,16 +155,29 @@ class _Undo:
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         namespace = _names_of(owner)
-        self._before.append((owner, name, name in namespace, namespace.get(name)))
+        had, before = name in namespace, namespace.get(name)
         _set(owner, name, value)
+        self._before.append((owner, name, had, before))
+
+    def set_unless_refused(self, owner: Any, name: str, value: Any) -> None:
+        """`set`, but for a name that a descriptor of the metaclass guards: it stays as it is."""
+        with contextlib.suppress(AttributeError, TypeError):
+            self.set(owner, name, value)
 
     def undo(self) -> None:
+        """All of it, although something can't be undone; that is raised then."""
+        failed: list[Exception] = []
         while self._before:
             owner, name, had, value = self._before.pop()
-            if had:
-                _set(owner, name, value)
-            else:
-                delattr(owner, name)
+            try:
+                if had:
+                    _set(owner, name, value)
+                else:
+                    delattr(owner, name)
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
 
 def _set(owner: Any, name: str, value: Any) -> None:
@@ -188,6 +201,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
             id(vars(owner)[name]): change for owner, name, change in changes if name in vars(owner) and _is_api(owner)
         }
         renamed |= {id(_REAL_LOCK): instrumented.Lock}
+        locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity
         for module in modules:
             for name, value in list(vars(module).items()):
                 stand_in = renamed.get(id(value)) if callable(value) else None
@@ -204,10 +218,13 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                         )
             for owner in _owners_of_locks(module):
                 for name, value in list(_names_of(owner).items()):
-                    if isinstance(value, _REAL_LOCK) and not value.locked():
-                        undo.set(owner, name, _lasting(scheduler, instrumented.Lock()))
-                    elif isinstance(value, _REAL_RLOCK):
-                        undo.set(owner, name, _lasting(scheduler, instrumented.RLock()))
+                    again = isinstance(value, _REAL_RLOCK)
+                    if not again and (not isinstance(value, _REAL_LOCK) or value.locked()):
+                        continue
+                    if id(value) not in locks:  # one lock may have several names
+                        lock = instrumented.RLock() if again else instrumented.Lock()
+                        locks[id(value)] = _lasting(scheduler, lock)
+                    undo.set_unless_refused(owner, name, locks[id(value)])
         for owner, name, entry in changes:
             undo.set(owner, name, entry)
         fuse.forget()
@@ -216,13 +233,15 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
             gc.freeze()  # what was there before is not looked at when garbage is collected between runs
         yield
     finally:
-        undo.undo()
-        instrumented.standing_for(before)
-        fuse.forget()
-        if freezes:
-            gc.unfreeze()
-        if collecting:
-            gc.enable()
+        try:
+            undo.undo()
+        finally:
+            instrumented.standing_for(before)
+            fuse.forget()
+            if freezes:
+                gc.unfreeze()
+            if collecting:
+                gc.enable()
 
 
 def _has_frozen() -> bool:

@@ -197,9 +197,12 @@ class _Rewriter(ast.NodeTransformer):
         if verb == "fill" and any("property" in ast.unparse(item) for item in node.decorator_list):
             stores = str(self._mangled(text).value)
         building = self._names[-1] in ("__init__", "__new__", "__post_init__") and not name
-        place = (self._filename, node.lineno, node.col_offset, (node.end_lineno, node.end_col_offset))
+        place = (self._filename, node.lineno, node.col_offset, self._end(node))
         SITES.append(Site(*place, end, f"{verb} {text}", building, stores))
         return len(SITES) - 1
+
+    def _end(self, node: Any) -> tuple[int, int]:
+        return node.end_lineno, node.end_col_offset
 
     def _text(self, node: Any) -> str:
         """The source of `node`, on one line."""
@@ -292,7 +295,7 @@ class _Rewriter(ast.NodeTransformer):
             node.func = self._at(self._call("function", self._load(function, "load"), site), function)
         node.args = [self.visit(argument) for argument in node.args]
         node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        if _named(function, "vars") and len(node.args) == 1:
+        if _named(function, "vars") and len(node.args) == 1 and not isinstance(node.args[0], ast.Starred):
             node.args = [self._mapped(node.args[0])]
         return self._mapped(node) if _named(function, "globals") else node
 

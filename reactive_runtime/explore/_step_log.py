@@ -385,7 +385,7 @@ def peeked(item: Any, name: str) -> Any:
     elif issubclass(kind, ModuleType):
         held = ModuleType.__getattribute__(item, "__dict__").get(name, UNSET)
     else:
-        held = attributes_of(item, kind).get(name, UNSET)
+        held = dict.get(attributes_of(item, kind), name, UNSET)
     if held is UNSET:
         held = of_class
     if held is not UNSET and held is of_class and _found(type(held), "__get__") is not UNSET:

@@ -49,7 +49,7 @@ from reactive_runtime.explore._kinds import (
     STEPPING,
     VIEW,
     Kinds,
-    attributes_of,
+    has_own,
     holder_of,
     mapping_of,
     module_of,
@@ -452,12 +452,12 @@ class Watcher:
             if not scheduler.watching:
                 return getattr(entry, name)
             kind = type(entry)
-            if kind is not ModuleType:
+            if not issubclass(kind, ModuleType):
                 method = kinds.method(kind, name)
                 if kinds.of(kind) is not PLAIN and method is not None:
                     value = getattr(entry, name)
                     return value if kinds.shows(getattr(value, "__func__", value)) else handing(value, site, entry)
-                if type(method) is FunctionType and kinds.known(method) and name not in attributes_of(entry, kind):
+                if type(method) is FunctionType and kinds.known(method) and not has_own(entry, kind, name):
                     methods[site] = kind
                     return getattr(entry, name)
             return function(load(entry, name, site), site)
@@ -722,7 +722,7 @@ class Watcher:
             key = (id(entry), name)
             location = locations.get(key)
             if location is None:
-                if mappings or type(entry) is ModuleType:
+                if mappings or issubclass(type(entry), ModuleType):
                     location = watcher._known_otherwise(entry, name)
                 if location is None:
                     location = _Location(kept(entry, lambda _: locations.pop(key, None)))
