@@ -175,6 +175,75 @@ def test_a_kill_frees_the_folder_although_a_forked_child_lives_on(child: str, tm
         os.kill(forked, signal.SIGKILL)
 
 
+SLOW = """
+import os, signal, sys
+from pathlib import Path
+
+os.register_at_fork(after_in_child=signal.pause)  # the child does nothing else from here on
+from reactive_runtime.spark._locks import FolderLock
+
+lock = FolderLock(Path(sys.argv[1]))
+child = os.fork()
+lock.close()
+FolderLock(Path(sys.argv[1])).close()
+os.kill(child, signal.SIGKILL)
+"""
+
+GRANDCHILD = """
+import os, sys
+from pathlib import Path
+from reactive_runtime.spark._locks import FolderLock
+
+lock = FolderLock(Path(sys.argv[1]))
+if os.fork() == 0:
+    os.closerange(3, 64)  # as a daemon does
+    log = open(sys.argv[1] + ".log", "w")
+    if os.fork() == 0:
+        del lock
+        log.write("written")
+        log.flush()
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.wait()
+print(open(sys.argv[1] + ".log").read())
+"""
+
+FULL = """
+import resource, sys
+from pathlib import Path
+import pyarrow as pa
+from reactive_runtime.spark._segments import Segments
+
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+schema = pa.schema([("n", pa.int64())])
+for limit in 0, soft:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        Segments(Path(sys.argv[1]), schema, 4).recovered()
+    except Exception as error:
+        kept = error
+    else:
+        kept = None
+    print("it works" if kept is None else type(kept).__name__)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        pytest.param(SLOW, "", id="a child that has not come to closing its own"),
+        pytest.param(GRANDCHILD, "written\n", id="a number of a file that is another's by now"),
+        pytest.param(FULL, "SparkError\nit works\n", id="a disk that was full when the lock was taken"),
+    ],
+)
+def test_a_lock_is_where_it_was_taken_and_nowhere_else(program: str, said: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, tmp_path / "feed"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, said), done.stderr
+
+
 def test_a_feed_is_read_in_another_process_beside_the_one_that_feeds_it(spark: Any, tmp_path: Path) -> None:
     """Twice: the writer is killed in the middle, and another goes on. Each number comes once, in order."""
     feed = tmp_path / "feed"
