@@ -37,6 +37,9 @@ __all__ = [
     "outside", "shown",
 ]  # fmt: skip
 
+Moment = tuple[float, float]
+"""When it was, in seconds, and how late the turns of the watch had been by then."""
+
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
 
@@ -54,6 +57,9 @@ LONG_ENOUGH = 2.0
 
 TURN = 0.05
 """Seconds for which a thread of the kit waits in one piece: a timeout of 1 s is over when it has had 20 turns."""
+
+LONGEST = 3
+"""How many times longer than it says a timeout may take where turns come late."""
 
 BRIEF = 0.05
 """Seconds that a call may take without being mentioned."""
@@ -113,7 +119,7 @@ class _Call:
 
     text: str
     thread: str
-    since: float
+    since: Moment
     rule: str
 
 
@@ -128,7 +134,7 @@ class TestEnvironment:
         self._noted = 0
         self._fault: ConformanceError | None = None
         self._calls: dict[int, _Call] = {}  # what is being called, by the identity of a token
-        self._last_signal = 0.0
+        self._last_signal: Moment = (0.0, 0.0)
         self._late = 0.0  # lock; seconds by which the turns of the watch came late so far
         self._names = 0
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -173,9 +179,9 @@ class TestEnvironment:
         """The notes as text."""
         with self.lock:
             notes, left_out = list(self._notes), self._noted - len(self._notes)
-            now = self._now()
-            running = [f"  still inside {call.text} after {now - call.since:.2f} s, on {call.thread}"
-                       for call in self._calls.values() if now - call.since > BRIEF]  # fmt: skip
+            times = [(call, self._passed(call.since)) for call in self._calls.values()]
+            running = [f"  still inside {call.text} after {passed:.2f} s, on {call.thread}"
+                       for call, passed in times if passed > BRIEF]  # fmt: skip
         if self._loop_of:
             blocked = f"  the event loop of {self._loop_of} stands still until the check is over"
             running.append(f"{blocked}: if it is needed, call the kit on another thread, as with asyncio.to_thread")
@@ -278,9 +284,18 @@ class TestEnvironment:
             left -= min(time.monotonic() - began, TURN)
         return True
 
-    def _now(self) -> float:
-        """The time in seconds, with the lock, less that by which the turns of the watch were late."""
-        return time.monotonic() - self._late
+    def _now(self) -> Moment:
+        """This moment, for `_passed`. With the lock."""
+        return time.monotonic(), self._late
+
+    def _passed(self, since: Moment) -> float:
+        """The seconds since then, less those by which the turns of the watch came late. With the lock.
+
+        At least a part of them all: what is waited for may be what keeps the watch from its turns.
+        """
+        began, late = since
+        passed = time.monotonic() - began
+        return max(passed - (self._late - late), passed / LONGEST)
 
     def wake(self) -> None:
         """Wake the threads that wait: they look again."""
@@ -308,7 +323,7 @@ class TestEnvironment:
             if reference() is None:
                 return
             with self.lock:
-                late = self._now() - max(since, self._last_signal) > limit
+                late = self._passed(max(since, self._last_signal)) > limit
             if late:
                 self.check(False, f"{seen}; waited {limit:g} s for it (publisher_reference_gc_timeout)")
             self.happens(lambda: False, self.settings.default_poll_timeout)
@@ -387,7 +402,7 @@ class TestEnvironment:
             while thread.is_alive():
                 began = time.monotonic()
                 thread.join(self.settings.default_poll_timeout)
-                late = time.monotonic() - began - self.settings.default_poll_timeout
+                late = time.monotonic() - began - max(self.settings.default_poll_timeout, TURN)
                 with self.lock:
                     self._late += max(0.0, late)
                 if (hanging := self._hanging()) is not None and thread.is_alive():
@@ -424,18 +439,17 @@ class TestEnvironment:
 
     def _hanging(self) -> ConformanceError | None:
         with self.lock:
-            now = self._now()
             for call in self._calls.values():
                 factory = call.rule == FACTORY
                 limit = self.factory_timeout if factory else self.settings.call_timeout
                 sets = f"{FACTORY_TIMES} times call_timeout" if factory else "call_timeout"
-                if now - max(call.since, self._last_signal) > limit:
+                if self._passed(max(call.since, self._last_signal)) > limit:
                     seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
                     if factory:
                         self.hung[_name(call.text)] = f"{seen}, {self.when}"
                     return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
                 limit = ENDLESS_TIMES * (self.settings.default_timeout + self.settings.call_timeout)
-                if now - call.since > limit and self._without_bound():
+                if self._passed(call.since) > limit and self._without_bound():
                     self._endless = True
                     times = f"{ENDLESS_TIMES} times default_timeout and call_timeout"
                     seen = f"{call.text} went on signalling for {limit:g} s (on {call.thread}; {times}),"

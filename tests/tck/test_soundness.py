@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.tck import Verification, _environment
+from reactive_runtime.tck import ConformanceError, Verification, _environment
 from reactive_runtime.tck._settings import Settings
 from tck import unusual
 from tck.broken import Publishers
@@ -139,9 +139,10 @@ def test_a_subscriber_may_be_kept_while_the_signals_that_it_requested_go_on() ->
 
 
 class BusyMachine:
-    """The clock of a machine on which a thread that has waited gets its turn half a second late."""
+    """The clock of a machine on which a thread that has waited gets its turn late, by half a second if not said."""
 
-    def __init__(self) -> None:
+    def __init__(self, by: float = 0.5) -> None:
+        self.by = by
         self.late = 0.0
         self.turns = 0
 
@@ -149,7 +150,7 @@ class BusyMachine:
         return time.monotonic() + self.late
 
     def turn(self) -> None:
-        self.late += 0.5
+        self.late += self.by
         self.turns += 1
 
 
@@ -187,3 +188,32 @@ def test_on_a_busy_machine_a_call_hangs_after_as_many_turns(monkeypatch: pytest.
     monkeypatch.setattr(threading.Thread, "join", join)
     env.run(lambda: env.call("subscribe", late.wait, rule="1.9"))
     assert busy.turns >= 100
+
+
+@pytest.mark.parametrize(
+    ("by", "poll", "least", "most"),
+    [
+        pytest.param(0.5, 0.01, 100, 185, id="kept from its turns, by a loop in C: three times as long"),
+        pytest.param(0.02, 0.00001, 0, 1_510, id="no wait is as short as was asked for: in time"),
+    ],
+)
+def test_a_call_that_hangs_is_found_whatever_turns_the_watch_has(
+    by: float, poll: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time in which the watch had no turn was left out of account, even where the call itself was what took it."""
+    busy = BusyMachine(by)
+    monkeypatch.setattr(_environment, "time", busy)
+    env = _environment.TestEnvironment("1.1", Settings(call_timeout=30.0, default_poll_timeout=poll))
+    over = threading.Event()
+    joins = threading.Thread.join
+
+    def join(thread: threading.Thread, timeout: float | None = None) -> None:
+        if thread.name == "tck":
+            busy.turn()
+        joins(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", join)
+    with pytest.raises(ConformanceError, match=r"subscribe has not returned within 30 s"):
+        env.run(lambda: env.call("subscribe", over.wait, rule="1.9"))
+    over.set()
+    assert least <= busy.turns <= most
