@@ -239,7 +239,7 @@ for limit in 0, soft:
     ],
 )
 def test_a_lock_is_where_it_was_taken_and_nowhere_else(program: str, said: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, tmp_path / "feed"]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(tmp_path / "feed")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
 
