@@ -192,7 +192,16 @@ def test_a_name_has_none_of_the_words(file: Path) -> None:
 
 OTHERS: dict[str, set[str]] = {
     "of the standard library, which names it so": {
-        *("_getframe", "_current_frames", "_exit", "_get_running_loop", "_fields", "_replace", "_asdict"),
+        *(
+            "_getframe",
+            "_current_frames",
+            "_exit",
+            "_get_running_loop",
+            "_fields",
+            "_attributes",
+            "_replace",
+            "_asdict",
+        ),
         *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_callback", "_log_destroy_pending"),
     },
     "of pytest": {"_fixtureinfo", "_request", "_initrequest", "_fillfixtures"},

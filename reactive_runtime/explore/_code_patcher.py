@@ -215,15 +215,21 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
     stack = list(roots)
     while stack:
         item = stack.pop()
-        if id(type(item)) in nowhere or id(item) in seen:
+        kind = type(item)
+        if id(kind) in nowhere or id(item) in seen:
             continue
         seen.add(id(item))
-        if isinstance(item, FunctionType):
+        if kind is FunctionType:
             if _is_within(home_of(item), modules) and not item.__code__.co_qualname.startswith("__create_fn__"):
                 found.append(item)
-            stack.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
-            stack.extend(item.__dict__.values())
-            stack.extend(item.__defaults__ or ())
+            if item.__closure__ is not None:
+                stack.extend(cell.cell_contents for cell in item.__closure__ if _filled(cell))
+            if item.__dict__:
+                stack.extend(item.__dict__.values())
+            if item.__defaults__ is not None:
+                stack.extend(item.__defaults__)
+            if item.__kwdefaults__ is not None:
+                stack.extend(item.__kwdefaults__.values())
         elif isinstance(item, ModuleType):
             if item.__name__ in modules:
                 stack.extend(vars(item).values())
@@ -246,7 +252,7 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
         elif isinstance(item, dict):
             stack.extend(list(item.values())[:50])
         else:
-            nowhere.add(id(type(item)))
+            nowhere.add(id(kind))
     return found
 
 

@@ -49,6 +49,7 @@ _NAMES: Final[dict[str, Any]] = {
 _new_lock: Final = threading.Lock
 _REAL_LOCK: Final = type(_new_lock())
 _REAL_RLOCK: Final = type(threading.RLock())
+_REAL_LOCKS: Final = (_REAL_LOCK, _REAL_RLOCK)
 _REAL_LOCAL: Final = threading.local
 
 
@@ -204,8 +205,8 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
         locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity
         for module in modules:
             for name, value in list(vars(module).items()):
-                stand_in = renamed.get(id(value)) if callable(value) else None
-                if stand_in is not None and module is not primitives:
+                stand_in = renamed.get(id(value))
+                if stand_in is not None and module is not primitives and callable(value):
                     undo.set(module, name, stand_in)
                 elif isinstance(value, _REAL_LOCAL) and module not in (exits, trampoline):
                     made = threads.local_like(value)
@@ -218,8 +219,10 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                         )
             for owner in _owners_of_locks(module):
                 for name, value in list(_names_of(owner).items()):
+                    if not isinstance(value, _REAL_LOCKS):
+                        continue
                     again = isinstance(value, _REAL_RLOCK)
-                    if not again and (not isinstance(value, _REAL_LOCK) or value.locked()):
+                    if not again and value.locked():
                         continue
                     if id(value) not in locks:  # one lock may have several names
                         lock = instrumented.RLock() if again else instrumented.Lock()

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
+from reactive_runtime.explore._scopes import SCOPES, Scopes, children, located
+
 __all__ = ["ASSERTIONS", "IN_PLACE", "SITES", "Site", "compiled", "compiled_with_a_stop", "hook_name"]
 
 
@@ -84,35 +86,33 @@ class _Rewriter(ast.NodeTransformer):
         self._filename = filename
         self._lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._classes: list[str] = []
-        self._cached = _cached(tree)
+        self._module = Scopes(tree)
         self._filling: list[list[ast.expr] | None] = []  # by function: what `filled` gets, where a cache may keep it
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
-        self._globals = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-        self._variables = _variables(tree) - self._globals
+        self._variables = _variables(tree) - self._module.globals
         self._scopes: list[set[str]] = []  # names that are local, by function, class and comprehension around
 
     # -- where we are ------------------------------------------------------------------------------------------
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
-        self._scopes.append(_bound(node) if self._functions else set())
+        self._scopes.append(self._module[node].bound if self._functions else set())
         node.body = self._block(node.body)
         self._scopes.pop()
         self._classes.pop()
         return node
 
     def _function(self, node: Any) -> ast.AST:
-        outermost = not self._functions
+        outermost, scope = not self._functions, self._module[node]
         if outermost:
-            shared = {name for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for name in item.names}
-            self._functions.append(shared)
+            self._functions.append(scope.cells)
         else:
             node.decorator_list = [self.visit(item) for item in node.decorator_list]
         self._names.append(node.name)
-        self._scopes.append(_bound(node))
-        begins = self._site(node, "begin") if _yields(node) else None
+        self._scopes.append(scope.bound)
+        begins = self._site(node, "begin") if scope.yields else None
         self._filling.append(self._fills(node) if begins is None else None)
         node.body = self._block(node.body)
         if self._filling[-1] is not None:
@@ -133,7 +133,7 @@ class _Rewriter(ast.NodeTransformer):
     def _fills(self, node: Any) -> list[ast.expr] | None:
         """What `filled` gets where a function returns, if a cache may keep the value."""
         if isinstance(node, ast.AsyncFunctionDef) or not (
-            node.name in self._cached or any(map(_may_cache, node.decorator_list))
+            node.name in self._module.cached or any(map(_may_cache, node.decorator_list))
         ):
             return None
         arguments = [*node.args.posonlyargs, *node.args.args]
@@ -156,7 +156,7 @@ class _Rewriter(ast.NodeTransformer):
         outermost = not self._functions
         if outermost:
             self._functions.append(set())
-        self._scopes.append(_bound(node))
+        self._scopes.append(self._module[node].bound)
         node.body = self.visit(node.body)
         self._scopes.pop()
         if outermost:
@@ -164,7 +164,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _comprehension(self, node: Any) -> ast.AST:
-        self._scopes.append(_bound(node))
+        self._scopes.append(self._module[node].bound)
         rewritten = self.generic_visit(node)
         self._scopes.pop()
         return rewritten
@@ -227,7 +227,7 @@ class _Rewriter(ast.NodeTransformer):
         return f"explore·{self._temporaries}"
 
     def _shared_name(self, name: str) -> bool:
-        return name in self._globals or name in self._functions[0]
+        return name in self._module.globals or name in self._functions[0]
 
     def _of_the_module(self, name: str) -> bool:
         """Whether it is a name of the module that no function changes by that name alone."""
@@ -371,7 +371,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._at(self._call("second", self._name_point(node, "load", False), node), node)  # type: ignore[no-any-return]
 
     def _name_point(self, node: ast.Name, verb: str, writes: bool) -> ast.Call:
-        key = ast.Constant(f"{self._filename}{':' if node.id in self._globals else '·'}{node.id}")
+        key = ast.Constant(f"{self._filename}{':' if node.id in self._module.globals else '·'}{node.id}")
         return self._call("at", key, self._site(node, verb), ast.Constant(writes))
 
     # -- stores ------------------------------------------------------------------------------------------------
@@ -586,46 +586,12 @@ def _variables(tree: ast.Module) -> set[str]:
     stack: list[Any] = list(tree.body)
     while stack:
         node = stack.pop()
-        if isinstance(node, _SCOPES) or (isinstance(node, ast.AnnAssign) and "Final" in ast.unparse(node.annotation)):
+        if isinstance(node, SCOPES) or (isinstance(node, ast.AnnAssign) and "Final" in ast.unparse(node.annotation)):
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not node.id.startswith("__"):
             found.add(node.id)
-        stack.extend(ast.iter_child_nodes(node))
+        stack.extend(children(node))
     return found
-
-
-def _bound(scope: ast.AST) -> set[str]:
-    """The names that are local to a function, a class or a comprehension."""
-    found: set[str] = set()
-    elsewhere: set[str] = set()
-    if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        given = scope.args
-        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-        found = {argument.arg for argument in every if argument is not None}
-    stack: list[Any] = list(ast.iter_child_nodes(scope))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            elsewhere.update(node.names)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name.partition(".")[0])
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            found.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            found.add(node.rest)
-        if isinstance(node, _COMPREHENSIONS):
-            found.update(item.target.id for item in ast.walk(node) if isinstance(item, ast.NamedExpr))
-        elif isinstance(node, _SCOPES):
-            found.update([node.name] if not isinstance(node, ast.Lambda) else [])
-        else:
-            stack.extend(ast.iter_child_nodes(node))
-    return found - elsewhere
-
-
-_SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 _NO_CACHES: Final = frozenset({
@@ -640,16 +606,6 @@ def _may_cache(decorator: ast.expr) -> bool:
     return ast.unparse(decorator).rpartition(".")[2] not in _NO_CACHES
 
 
-def _cached(tree: ast.Module) -> set[str]:
-    """The functions and methods that are handed to a cache by a call."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and "cache" in ast.unparse(node.func):
-            found.update(item.id for item in node.args if isinstance(item, ast.Name))
-            found.update(item.attr for item in node.args if isinstance(item, ast.Attribute))
-    return found
-
-
 def _storing(target: ast.Attribute) -> str:
     """The hook that stores an attribute."""
     return "store_mapping" if target.attr == "__dict__" else "store"
@@ -657,18 +613,6 @@ def _storing(target: ast.Attribute) -> str:
 
 def _named(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _yields(function: ast.AST) -> bool:
-    """Whether calling it makes a generator."""
-    stack = list(ast.iter_child_nodes(function))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Yield):
-            return True
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            stack.extend(ast.iter_child_nodes(node))
-    return False
 
 
 def _is_super(node: ast.expr) -> bool:
@@ -717,7 +661,7 @@ def _parsed(source: str, filename: str, asserting: bool) -> ast.Module:
 
 
 def _compiled(tree: ast.Module, filename: str) -> CodeType:
-    code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
+    code: CodeType = compile(located(tree), filename, "exec", dont_inherit=True)
     return code
 
 
