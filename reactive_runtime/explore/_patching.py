@@ -219,11 +219,9 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                         )
             for owner in _owners_of_locks(module):
                 for name, value in list(_names_of(owner).items()):
-                    if not isinstance(value, _REAL_LOCKS):
+                    if not isinstance(value, _REAL_LOCKS) or (isinstance(value, _REAL_LOCK) and value.locked()):
                         continue
                     again = isinstance(value, _REAL_RLOCK)
-                    if not again and value.locked():
-                        continue
                     if id(value) not in locks:  # one lock may have several names
                         lock = instrumented.RLock() if again else instrumented.Lock()
                         locks[id(value)] = _lasting(scheduler, lock)
