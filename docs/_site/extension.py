@@ -86,6 +86,13 @@ def _page(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
         context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
 
 
+def _sections(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Beside a page stand all sections, and the pages of its own: those of every section would be longer than it is."""
+    if "toctree" in context:
+        whole = context["toctree"]
+        context["toctree"] = lambda **options: whole(**{**options, "collapse": True})
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx. What it has read before counts for nothing where a file of this folder is another one."""
     app.add_directive("marble", Marble)
@@ -95,5 +102,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-bases", _bases)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("html-page-context", _page)
+    app.connect("html-page-context", _sections, priority=400)  # before the theme asks for them
     own = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
     return {"env_version": crc32(own), "parallel_read_safe": True, "parallel_write_safe": True}
