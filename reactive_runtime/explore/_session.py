@@ -120,6 +120,7 @@ class Session:
         functions = code_patcher.functions_in([*self.modules, *self._program.roots(), *classes], self._names)
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
+        self._without_file = [function for function in self._functions if function.__code__.co_filename == _NO_FILE]
 
     def __enter__(self) -> Session:
         self._open()
@@ -398,7 +399,7 @@ class Session:
 
     def _codes(self) -> list[CodeType]:
         """Of functions that have no file."""
-        return [function.__code__ for function in self._functions if function.__code__.co_filename == _NO_FILE]
+        return [function.__code__ for function in self._without_file]
 
     def _own_files(self) -> list[str]:
         return sorted(self._files)
