@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.hazards import GROUPS
 from examples.hazards.exercises import EXERCISES, __main__, exercise, solution
 from explore.wrong_solutions import IDLE, WRONG
 from reactive_runtime.explore import explore
@@ -22,10 +23,16 @@ def accepted(name: str, handed_in: type) -> list[int]:
     return [seed for seed in SEEDS if explore(scenario, seed=seed, shrink=False).failure is None]
 
 
-def test_each_group_of_general_lessons_has_an_exercise_and_there_are_ten() -> None:
+def test_each_group_has_an_exercise_and_there_are_ten() -> None:
     assert [exercise(name).group for name in EXERCISES] == sorted(exercise(name).group for name in EXERCISES)
-    assert {exercise(name).group for name in EXERCISES} == set("ABCDE")
+    assert {exercise(name).group for name in EXERCISES} == {group.letter for group in GROUPS}
     assert len(EXERCISES) >= 10
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_what_signals_to_a_subscriber_belongs_to_the_group_of_reactive_streams(name: str) -> None:
+    """The groups before it need nothing that it explains."""
+    assert (exercise(name).group == "F") == ("on_next" in (FOLDER / f"{name}.py").read_text())
 
 
 def test_each_file_is_an_exercise_with_a_solution() -> None:

@@ -46,6 +46,14 @@ class LockAroundCompute(once.Once):
         return self.value
 
 
+class ComputesBefore(once.Once):
+    """Computes once, and also where no thread asks."""
+
+    def __init__(self, compute: Callable[[], int]) -> None:
+        super().__init__(compute)
+        self.value = compute()
+
+
 class NeverComputes(once.Once):
     def get(self) -> int:
         return 0
@@ -74,6 +82,13 @@ class EmptyAddress(server.Server):
         self.address = ""
 
 
+class OpenFromTheBeginning(server.Server):
+    """The whole address, and not only once it is open."""
+
+    def connect(self) -> str:
+        return "http://localhost:80"
+
+
 class NeverOpens(server.Server):
     def open(self) -> None:
         pass
@@ -89,6 +104,16 @@ class LockedFlag(worker.Worker):
         with self.lock:
             self.tasks.append(task)
         return True
+
+
+class DoneUnderTheLock(worker.Worker):
+    """A task may call what takes the lock."""
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            for task in self.tasks:
+                task()
 
 
 class RefusesAll(worker.Worker):
@@ -162,6 +187,26 @@ class TakenBefore(batches.BatchSubscription):
 
 class TakenBeforeBatches(batches.Batches):
     subscription = TakenBefore
+
+
+class OneForEachRequest(batches.BatchSubscription):
+    """Counts the requests, and not what they ask for."""
+
+    def request(self, n: int, /) -> None:
+        if self.demand.get_and_add(1) == 0:
+            self.drain()
+
+    def drain(self) -> None:
+        batch = self.demand.get()
+        while batch > 0:
+            for _ in range(batch):
+                self.subscriber.on_next(self.next)
+                self.next += 1
+            batch = self.demand.add_and_get(-batch)
+
+
+class OneForEachRequestBatches(batches.Batches):
+    subscription = OneForEachRequest
 
 
 class DeliversNothing(batches.BatchSubscription):
@@ -254,6 +299,17 @@ class DropsTheInner(countdown.Countdown):
         self.delivers = False
 
 
+class DeliversAll(countdown.Countdown):
+    """Delivers in one loop, and more than was requested."""
+
+    delivers = False
+
+    def request(self, n: int) -> None:
+        if not self.delivers:
+            self.delivers = True
+            super().request(self.left)
+
+
 class CountsNothing(countdown.Countdown):
     def request(self, n: int) -> None:
         pass
@@ -274,6 +330,16 @@ class NeverRemoves(bell.Bell):
         pass
 
 
+class UntilAllAreCalled(bell.Bell):
+    """Skips no listener, and calls one that is added meanwhile."""
+
+    def ring(self) -> None:
+        called: list[Callable[[], object]] = []
+        while left := [listener for listener in self.listeners if listener not in called]:
+            called.append(left[0])
+            left[0]()
+
+
 class Silent(bell.Bell):
     def ring(self) -> None:
         pass
@@ -281,18 +347,18 @@ class Silent(bell.Bell):
 
 WRONG: dict[str, list[type[Any]]] = {
     "tickets": [AtomicOffice],
-    "once": [LockAroundCompute],
+    "once": [LockAroundCompute, ComputesBefore],
     "account": [LockInEachHalf],
-    "server": [EmptyAddress],
-    "worker": [LockedFlag],
+    "server": [EmptyAddress, OpenFromTheBeginning],
+    "worker": [LockedFlag, DoneUnderTheLock],
     "promise": [LookedAgain],
     "mailbox": [WhileAndNotify, NoRoomNeeded],
-    "batches": [TakenBeforeBatches],
+    "batches": [TakenBeforeBatches, OneForEachRequestBatches],
     "merge": [LookedUnderTheLock],
     "transfer": [InOrder, OneAfterTheOther],
     "display": [Reentrant, ReportsFirst],
-    "countdown": [DropsTheInner],
-    "bell": [Backwards, NeverRemoves],
+    "countdown": [DropsTheInner, DeliversAll],
+    "bell": [Backwards, NeverRemoves, UntilAllAreCalled],
 }
 """By exercise."""
 

@@ -24,16 +24,16 @@ EXERCISES = (
     "account",
     "server",
     "worker",
-    "promise",
     "mailbox",
-    "batches",
-    "merge",
     "transfer",
     "display",
-    "countdown",
     "bell",
+    "promise",
+    "batches",
+    "merge",
+    "countdown",
 )
-"""Their names, in the order of the lessons: A, B, C, D, E."""
+"""Their names, in the order of the lessons: A to F."""
 
 
 def exercise(name: str) -> Exercise:

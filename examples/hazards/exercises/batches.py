@@ -46,17 +46,17 @@ class Batches:
 
 def whole(driven: Driven) -> None:
     """What was requested came."""
-    assert driven.elements == [0, 1], f"two elements were requested, and {driven.elements} came"
+    assert driven.elements == [0, 1, 2], f"three elements were requested, and {driven.elements} came"
 
 
 def scenario(batches: type[Any]) -> Any:
     """The check of a class."""
-    return publisher_scenario(batches, [request(1), request(1)], at_end=whole)
+    return publisher_scenario(batches, [request(1), request(2)], at_end=whole)
 
 
 EXERCISE = Exercise(
     title="Demand in batches",
-    group="C",
+    group="F",
     task="""`Batches` delivers what is requested, no more and no less, on one thread at a time. It may go on
     touching the counter once for a batch.""",
     hint="""`set(0)` takes off what was read, and what else?""",

@@ -30,7 +30,7 @@ class Bell:
 
 
 class House:
-    """Three listeners, of which the first removes itself when it is called."""
+    """Three listeners, of which the first, when it is called, removes itself and adds another one."""
 
     def __init__(self, bell: Any) -> None:
         self.bell = bell()
@@ -40,6 +40,7 @@ class House:
 
     def once(self) -> None:
         self.called.append("once")
+        self.bell.add(self.bird)
         self.bell.remove(self.once)
 
     def dog(self) -> None:
@@ -48,12 +49,15 @@ class House:
     def cat(self) -> None:
         self.called.append("cat")
 
+    def bird(self) -> None:
+        self.called.append("bird")
+
     def ring_twice(self) -> None:
         self.bell.ring()
         self.bell.ring()
 
     def at_end(self) -> None:
-        wanted = ["once", "dog", "cat", "dog", "cat"]
+        wanted = ["once", "dog", "cat", "dog", "cat", "bird"]
         assert self.called == wanted, f"{wanted} were to be called, and {self.called} were"
 
 
@@ -68,7 +72,7 @@ EXERCISE = Exercise(
     title="Listen once",
     group="E",
     task="""`Bell.ring` calls each listener once that there is when it begins, also where one of them removes
-    itself. There is one thread: this is no race.""",
+    itself, or adds another. There is one thread: this is no race.""",
     hint="""What does a loop over a list do when an element before the next one is gone?""",
     program=Bell,
     check=scenario,

@@ -63,7 +63,7 @@ def scenario(merge: type[Any]) -> Any:
 
 EXERCISE = Exercise(
     title="The last one ends it",
-    group="C",
+    group="F",
     task="""`Merge` passes on what two feeders have, one signal at a time, and completes once, when both have ended.""",
     hint="""Which of the two feeders is the last is known to the step that takes the count to zero. Is it asked?""",
     program=Merge,

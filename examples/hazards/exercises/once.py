@@ -30,6 +30,7 @@ class Users:
         self.computed: list[int] = []
         self.got: list[int] = []
         self.once = once(self.compute)
+        self.early = len(self.computed)
 
     def compute(self) -> int:
         self.computed.append(42)
@@ -39,6 +40,7 @@ class Users:
         self.got.append(self.once.get())
 
     def at_end(self) -> None:
+        assert self.early == 0, "it was computed before the first call"
         assert self.got == [42, 42], f"both should get 42, and got {self.got}"
         assert len(self.computed) == 1, f"it was computed {len(self.computed)} times"
 

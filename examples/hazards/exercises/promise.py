@@ -54,7 +54,7 @@ def scenario(promise: type[Any]) -> Any:
 
 EXERCISE = Exercise(
     title="A value that comes later",
-    group="B",
+    group="F",
     task="""`Promise` signals its value once, when it is there and requested, whichever of the two comes first; then
     it completes.""",
     hint="""Each of the two threads does a step, and looks at the step of the other. How many threads may find that

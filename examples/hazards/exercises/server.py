@@ -32,6 +32,7 @@ class Traffic:
 
     def __init__(self, server: Any) -> None:
         self.server = server()
+        self.closed: str | None = self.server.connect()
         self.early: str | None = None
 
     def open(self) -> None:
@@ -41,6 +42,7 @@ class Traffic:
         self.early = self.server.connect()
 
     def at_end(self) -> None:
+        assert self.closed is None, f"the server was not open, and a client got {self.closed!r}"
         whole = "http://localhost:80"
         assert self.early in (None, whole), f"the client got {self.early!r}"
         late = self.server.connect()

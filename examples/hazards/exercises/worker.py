@@ -36,12 +36,16 @@ class Worker:
 
 
 class Evening:
-    """One task comes in time, and one while the worker is closed."""
+    """One task comes in time, and one while the worker is closed. The first submits a task as well."""
 
     def __init__(self, worker: Any) -> None:
         self.worker = worker()
         self.done: list[str] = []
-        self.accepted = ["early"] if self.worker.submit(lambda: self.done.append("early")) else []
+        self.accepted = ["early"] if self.worker.submit(self.early) else []
+
+    def early(self) -> None:
+        self.done.append("early")
+        self.worker.submit(lambda: None)  # waits for ever where the lock is held
 
     def submit(self) -> None:
         if self.worker.submit(lambda: self.done.append("late")):
