@@ -408,7 +408,8 @@ def step_text(step: Step) -> str:
 
 def next_text(standing: Standing) -> str:
     """What a thread does next, as a line, or why it does nothing."""
-    line = f"{standing.line} {standing.source}   ({standing.what})" if standing.line else standing.what
+    what = "" if standing.what == "acquire" else f"   ({standing.what})"  # may be the lock inside of an atomic
+    line = f"{standing.line} {standing.source}{what}" if standing.line else standing.what
     if standing.state == "ended":
         return "has ended"
     return {"ready": line, "waits": f"waits at {line}", "rests": f"gives way at {line}"}[standing.state]

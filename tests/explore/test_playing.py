@@ -90,6 +90,12 @@ def test_what_each_thread_does_next_is_known() -> None:
     assert next_text(play.position.threads[0]) == "has ended"
 
 
+def test_an_atomic_is_read_and_no_lock_is_spoken_of() -> None:
+    """Its lock is a detail: who plays sees `get`."""
+    play = Play(lesson("check_then_act").broken)
+    assert [next_text(item) for item in play.position.threads] == ["26 if self.free.get() > 0:"] * 2
+
+
 def test_a_thread_that_waits_for_a_lock_can_not_be_chosen() -> None:
     play = Play(Watched)
     here = play.choose(1)
