@@ -97,6 +97,9 @@ class StepRecorder:
     def offers(self, frames: Mapping[int, FrameType | None]) -> None:
         """As a `StepLog`: where tasks stand is not kept."""
 
+    def enters(self, me: Task, task: Task | None) -> None:
+        """Nor which of them is inside."""
+
     def shown_as(self, what: str, frame: FrameType | None) -> None:
         """The last step was this, where that frame waits."""
         name, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)

@@ -162,9 +162,22 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             handle = self._next(scheduler, me)
             me.acts += 1
             if not handle.cancelled():
-                handle._run()
+                self._run(handle, scheduler, me)
             if scheduler.aborting:
                 raise Aborted  # what a task raises asyncio keeps
+
+    def _run(self, handle: Any, scheduler: Scheduler, me: Task) -> None:
+        """Run a callback. Where it is a task that was one of several, what it accesses is shown in its column."""
+        log, task = scheduler.step_log, _task_of(handle)
+        stands = None if task is None else self._choices.get(task)
+        if log is None or stands is None:
+            handle._run()
+            return
+        log.enters(me, stands)
+        try:
+            handle._run()
+        finally:
+            log.enters(me, None)
 
     def _quieten(self) -> None:
         """No task that is left says that it was never awaited, or not ended."""

@@ -301,7 +301,7 @@ class Session:
         self.tracks(False)
         strategy = Replayed(schedule)
         step_log, stop = self.logged(program, strategy, token)
-        self.accesses = [(step.thread, step.point, step.site) for step in step_log.steps if not step.waits]
+        self.accesses = [(step.turn, step.point, step.site) for step in step_log.steps if not step.waits]
         step_log.finish()
         if stop is not None and stop.kind in ("limit", "livelock") and (period := step_log.period()) is not None:
             stop = Stop("livelock", f"{stop.what}: {period}", stop.thread)

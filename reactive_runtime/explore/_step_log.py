@@ -72,6 +72,8 @@ class Step:
     """Where the access stands, where it is one."""
     location: tuple[int, str] | None = field(default=None, repr=False)
     writes: bool = field(default=False, repr=False)
+    turn: int = field(default=0, repr=False)
+    """The thread that had the turn, as schedules name it: that of a loop, where `thread` is one of its tasks."""
 
 
 class StepLog:
@@ -95,6 +97,7 @@ class StepLog:
         self._pending: tuple[Step, Any, str, str] | None = None
         self.offered: Mapping[int, FrameType | None] = {}
         """Where the tasks of an event loop stood when it asked last, by number."""
+        self._inside: dict[int, Task] = {}  # the task that an event loop is in, by the number of its thread
 
     def about(self, me: Task, item: Any, name: str, writes: bool, value: Any) -> None:
         """Before a step at a load or a store: what it is about."""
@@ -140,9 +143,10 @@ class StepLog:
                 value = self._text(item)
                 held = (item, "", value)
         key = f"{me.index}|{text}|{function}|{line}"
+        shown = self._inside.get(me.index, me)
         step = Step(
-            me.index, me.name, text, filename, line, linecache.getline(filename, line).strip(), function, value,
-            self._preempts(me), zlib.crc32(key.encode()) & 0xFF,
+            shown.index, shown.name, text, filename, line, linecache.getline(filename, line).strip(), function, value,
+            self._preempts(me), zlib.crc32(key.encode()) & 0xFF, turn=me.index,
         )  # fmt: skip
         if self._token is not None and self.diverged is None:
             prints = self._token.prints
@@ -162,6 +166,13 @@ class StepLog:
         """An event loop is about to ask which of its tasks goes on; where they stand."""
         self.offered = frames
 
+    def enters(self, me: Task, task: Task | None) -> None:
+        """The event loop on the thread `me` goes on with that task of its own, or, None, has come back from it."""
+        if task is None:
+            self._inside.pop(me.index, None)
+        else:
+            self._inside[me.index] = task
+
     def shown_as(self, what: str, frame: FrameType | None) -> None:
         """The last step is not where an event loop was begun: it is this, at the line where that frame waits."""
         step = self.steps[-1]
@@ -173,6 +184,7 @@ class StepLog:
     def access(self, me: Task, item: Any, name: str, site: int, writes: bool, value: Any) -> None:
         """An access that is no point takes place."""
         self._settle()
+        shown = self._inside.get(me.index, me)
         where = SITES[site]
         held = None
         if item is None or name == "next":
@@ -186,8 +198,8 @@ class StepLog:
             text = self._held(item, name)
         source = linecache.getline(where.filename, where.line).strip()
         step = Step(
-            me.index, me.name, where.what, where.filename, where.line, source, "", text, False, 0,
-            point=False, site=site, location=(self._number(item), name), writes=writes,
+            shown.index, shown.name, where.what, where.filename, where.line, source, "", text, False, 0,
+            point=False, site=site, location=(self._number(item), name), writes=writes, turn=me.index,
         )  # fmt: skip
         self.steps.append(step)
         if held is not None:

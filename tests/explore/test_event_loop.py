@@ -383,3 +383,74 @@ def test_with_greenlets_a_loop_is_refused() -> None:
     pytest.importorskip("greenlet")
     with pytest.raises(ExploreError, match="goes with the engine of threads"):
         explore(Orders, engine="greenlets")
+
+
+# -- what is shown --------------------------------------------------------------------------------------------
+
+
+class Seats:
+    """Two tasks look, await, and act; a thread besides may take away what they look at."""
+
+    def __init__(self) -> None:
+        self.free = 1
+        self.taken = 0
+
+    def actor_loop(self) -> None:
+        asyncio.run(self.main())
+
+    async def main(self) -> None:
+        await asyncio.gather(self.take(), self.take())
+
+    async def take(self) -> None:
+        if self.free > 0:
+            await asyncio.sleep(0)
+            self.free -= 1
+            self.taken += 1
+
+    def at_end(self) -> None:
+        assert self.taken <= 1, f"{self.taken} took one seat"
+
+
+class Cleared(Seats):
+    """The race is one of the thread and a task."""
+
+    async def main(self) -> None:
+        await asyncio.gather(self.take(), self.wait())
+
+    async def wait(self) -> None:
+        await asyncio.sleep(0)
+
+    def actor_clears(self) -> None:
+        self.free = 0
+
+    def at_end(self) -> None:
+        assert self.free >= 0, f"{self.free} are free"
+
+
+def test_what_a_task_looks_at_and_changes_stands_in_its_column() -> None:
+    failure = explore(Seats).failure
+    assert failure is not None
+    seen = [(step.name, step.what, step.value) for step in failure.steps if not step.point]
+    tasks = {name for name, _, _ in seen}
+    assert len(tasks) == 2
+    assert "loop" not in tasks
+    for name in tasks:
+        assert [what for who, what, _ in seen if who == name] == [
+            "load self.free", "load self.free", "store self.free", "load self.taken", "store self.taken"
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", [Seats, Cleared])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_stands_in_the_column_of_a_task_is_done_in_a_turn_of_the_loops_thread(program: Any, seed: int) -> None:
+    """A schedule names that thread, or the task where the loop chose it. A point is shown where others are."""
+    failure = explore(program, seed=seed).failure
+    assert failure is not None
+    assert failure.minimal
+    assert [step.turn for step in failure.steps if step.point and not step.waits] == list(failure.schedule)
+    assert {step.name for step in failure.steps if step.what.endswith(" self.free")} == (
+        {"task 1", "task 2"} if program is Seats else {"task 1", "clears"}
+    )
+    again = replay(program, failure.token).failure
+    assert again is not None
+    assert again.message == failure.message

@@ -11,19 +11,22 @@ class Consumer:
     """A task takes an element from a queue, and is cancelled at some time; another one does what is left."""
 
     def __init__(self) -> None:
+        self.queue: asyncio.Queue[int] = asyncio.Queue()
         self.done: list[int] = []
 
     def actor_loop(self) -> None:
         asyncio.run(self.main())
 
     async def main(self) -> None:
-        self.queue: asyncio.Queue[int] = asyncio.Queue()
         task = asyncio.create_task(self.consume())
-        puts = asyncio.create_task(self.queue.put(1))
+        puts = asyncio.create_task(self.put())
         stops = asyncio.create_task(self.stop(task))
         await asyncio.gather(puts, stops)
         while not self.queue.empty():
             self.done.append(self.queue.get_nowait())
+
+    async def put(self) -> None:
+        await self.queue.put(1)
 
     async def stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()
