@@ -15,6 +15,7 @@ from reactive_runtime.explore._kinds import CACHE, home_of
 from reactive_runtime.explore._rewriting import (
     ASSERTIONS,
     IN_PLACE,
+    OPERATIONS,
     SITES,
     Site,
     compiled,
@@ -45,8 +46,8 @@ def _delete_item(item: Any, key: Any, site: int) -> None:
     del item[key]
 
 
-def _in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int], Any]:
-    return lambda value, operand, site: operator(value, operand)
+def _operated(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
+    return lambda one, other, at_one, at_other: operator(one, other)
 
 
 PLAIN: Final[dict[str, Any]] = {
@@ -58,7 +59,7 @@ PLAIN: Final[dict[str, Any]] = {
     "look": lambda value, site: value,
     "filled": lambda value, name, owner, line, site: value,
     "resumed": lambda value, site: value,
-    "changing": lambda value, target, site: value,
+    "changing": lambda value, target, site, operand: value,
     "each": lambda entries, site: entries,
     "mapped": lambda entry: entry,
     "store": _store,
@@ -74,7 +75,8 @@ PLAIN: Final[dict[str, Any]] = {
     "first": lambda one, other: one,
     "second": lambda one, other: other,
     **IN_PLACE,
-    **{f"{name}_at": _in_place(operator) for name, operator in IN_PLACE.items()},
+    **{f"{name}_at": _operated(operator) for name, operator in IN_PLACE.items()},
+    **{f"{name}_of": _operated(operator) for name, operator in OPERATIONS.items()},
 }
 """What accesses do when nothing is explored: the calls of rewritten code, outside of an exploration."""
 

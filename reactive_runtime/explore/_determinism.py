@@ -108,6 +108,9 @@ class StepRecorder:
     def about(self, me: Task, item: Any, name: str, writes: bool, value: Any) -> None:
         """What a step is about does not matter here."""
 
+    def access(self, me: Task, item: Any, name: str, site: int, writes: bool, value: Any) -> None:
+        """Nor is an access that is no point."""
+
     def say(self, me: Task, text: str) -> None:
         """Neither does what it is called."""
 

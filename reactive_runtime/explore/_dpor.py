@@ -32,7 +32,7 @@ from typing import Any, Final
 from reactive_runtime.explore._conditions import Semaphore
 from reactive_runtime.explore._instrumented import Location, Lock
 from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._task import CUT, WAITING, Stop, Task
+from reactive_runtime.explore._task import CUT, WAITING, Stop, Task, parts_of
 
 __all__ = ["DPOR"]
 
@@ -276,7 +276,7 @@ class DPOR:
                 names.append((hash((self._label(location, location), 9)), writes))
             elif isinstance(location, Location):
                 names.append((location.name or id(location), writes))
-            elif location is not event.location:
+            elif location is not event.location and location not in parts_of(event.location):
                 names.append((_ANYTHING, True))
         return frozenset(names)
 

@@ -16,7 +16,7 @@ import random
 from typing import Any, Final
 
 from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._task import Task
+from reactive_runtime.explore._task import Task, parts_of
 
 __all__ = ["Feedback"]
 
@@ -93,12 +93,13 @@ class Feedback:
         location = chosen.location
         if location is None:
             return
-        last = self._last.get(location)
-        if last is not None and last[0] != chosen.index and (pair := (last, operation, True)) not in known:
-            known.add(pair)
-            self._found = True
-        if chosen.writes:
-            self._last[location] = operation
+        for part in parts_of(location):
+            last = self._last.get(part)
+            if last is not None and last[0] != chosen.index and (pair := (last, operation, True)) not in known:
+                known.add(pair)
+                self._found = True
+            if chosen.writes:
+                self._last[part] = operation
 
     def end(self, scheduler: Scheduler) -> None:
         """Keep a schedule that showed something new."""

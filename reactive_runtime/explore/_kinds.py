@@ -49,7 +49,7 @@ __all__ = [
     "Kinds",
     "attributes_of",
     "has_own",
-    "holder_of",
+    "holders_of",
     "home_of",
     "mapping_of",
     "module_of",
@@ -150,6 +150,9 @@ _STATIC: Final[dict[type, int]] = {
 }
 
 _mro: Final = type.__dict__["__mro__"].__get__
+_flags: Final = type.__dict__["__flags__"].__get__
+HEAP: Final = 1 << 9
+"""In the flags of a class that was made by a statement: its attributes can be stored."""
 names_of: Final[Callable[[type], MappingProxyType[str, Any]]] = type.__dict__["__dict__"].__get__
 """What a class has under which name; nothing of a metaclass runs for it."""
 
@@ -347,16 +350,14 @@ def mapping_of(entry: Any) -> dict[str, Any] | None:
     return None if found is NO_ATTRIBUTES else found
 
 
-def holder_of(item: Any, name: str) -> type | None:
-    """The class whose attribute is read where the object has none of its own; nothing of the program runs for it."""
+def holders_of(item: Any) -> list[Any]:
+    """All that an attribute of an object may be found in, itself first; nothing of the program runs for it.
+
+    Which of them has it when it is looked for is not known until then.
+    """
     kind = type(item)
-    classes = _mro(kind)
-    if issubclass(kind, type):
-        classes = (*_mro(item), *classes)
-    elif has_own(item, kind, name):
-        return None
-    holder = next((base for base in classes if name in names_of(base)), None)
-    return None if holder is item else holder
+    classes = (*_mro(item)[1:], *_mro(kind)) if issubclass(kind, type) else _mro(kind)
+    return [item, *(base for base in classes if _flags(base) & HEAP)]
 
 
 def home_of(function: FunctionType) -> Any:

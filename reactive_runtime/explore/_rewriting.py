@@ -21,14 +21,14 @@ from __future__ import annotations
 import ast
 import operator
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
 from reactive_runtime.explore._scopes import SCOPES, Scopes, children, located
 
-__all__ = ["ASSERTIONS", "IN_PLACE", "SITES", "Site", "compiled", "compiled_with_a_stop", "hook_name"]
+__all__ = ["ASSERTIONS", "IN_PLACE", "OPERATIONS", "SITES", "Site", "compiled", "compiled_with_a_stop", "hook_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,19 @@ SITES: Final[list[Site]] = []
 _OPERATORS: Final = "iadd isub imul itruediv ifloordiv imod ipow ilshift irshift ior ixor iand imatmul"
 IN_PLACE: Final = {name: getattr(operator, name) for name in _OPERATORS.split()}
 """What an assignment with an operator does to the value."""
+
+_BINARY: Final = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or_", ast.BitXor: "xor",
+    ast.BitAnd: "and_", ast.MatMult: "matmul", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.Eq: "eq", ast.NotEq: "ne", ast.In: "is_in", ast.NotIn: "is_not_in",
+}  # fmt: skip
+OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    **{name: getattr(operator, name) for name in _BINARY.values() if not name.startswith("is_")},
+    "is_in": lambda one, other: one in other,
+    "is_not_in": lambda one, other: one not in other,
+}
+"""What an operator between two values does."""
 
 
 ASSERTIONS: Final = "@pytest_ar"
@@ -91,6 +104,7 @@ class _Rewriter(ast.NodeTransformer):
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
+        self._comprehensions = 0  # that we are inside of: no name can be given in what they go through
         self._variables = _variables(tree) - self._module.globals
         self._scopes: list[set[str]] = []  # names that are local, by function, class and comprehension around
 
@@ -165,7 +179,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def _comprehension(self, node: Any) -> ast.AST:
         self._scopes.append(self._module[node].bound)
+        self._comprehensions += 1
         rewritten = self.generic_visit(node)
+        self._comprehensions -= 1
         self._scopes.pop()
         return rewritten
 
@@ -317,6 +333,12 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) == 1:
+            found = self._operation(node.ops[0], node.left, node.comparators[0])
+            if found is not None:
+                return self._at(found, node)  # type: ignore[no-any-return]
+        elif (pairs := self._pairs(node)) is not None:
+            return self.visit(pairs)  # type: ignore[no-any-return]
         operands = [node.left, *node.comparators]
         equal = (ast.Is, ast.IsNot)
         looked = [not isinstance(item, equal) for item in node.ops]
@@ -327,7 +349,39 @@ class _Rewriter(ast.NodeTransformer):
         node.left, node.comparators = done[0], done[1:]
         return node
 
+    def _operation(self, kind: ast.AST, one: ast.expr, other: ast.expr) -> ast.expr | None:
+        """Two values are looked into as the operation takes place: more may happen while the other is evaluated.
+
+        None, where a look at one of them comes just before that.
+        """
+        if type(kind) not in _BINARY or isinstance(one, _FRESH) or isinstance(other, ast.Constant):
+            return None
+        sites = [self._site(item, "look at") for item in (one, other)]
+        values = [self._load(item, "load") for item in (one, other)]
+        return self._call(f"{_BINARY[type(kind)]}_of", *values, *sites)
+
+    def _pairs(self, node: ast.Compare) -> ast.expr | None:
+        """`one < two < three` as `one < two and two < three`; None, where there is no need, or no place for a name."""
+        inner = node.comparators[:-1]
+        looked = [item for item in (node.left, *node.comparators) if not isinstance(item, ast.Constant)]
+        if len(looked) < 2 or self._comprehensions:
+            return None
+        compared: list[ast.expr] = []
+        left = node.left
+        for kind, right in zip(node.ops, node.comparators, strict=True):
+            given, again = right, right
+            if right in inner and not isinstance(right, ast.Constant):
+                name = self._temporary()
+                again = self._at(ast.Name(name, ast.Load()), right)
+                given = self._at(ast.NamedExpr(self._at(ast.Name(name, ast.Store()), right), right), right)
+            compared.append(self._at(ast.Compare(left, [kind], [given]), node))
+            left = again
+        return self._at(ast.BoolOp(ast.And(), compared), node)  # type: ignore[no-any-return]
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        found = self._operation(node.op, node.left, node.right)
+        if found is not None:
+            return self._at(found, node)  # type: ignore[no-any-return]
         node.left = self._looked(node.left)
         node.right = self._looked(node.right)
         return node
@@ -433,17 +487,18 @@ class _Rewriter(ast.NodeTransformer):
         number = isinstance(node.value, ast.Constant) and type(node.value.value) in _NUMBERS
 
         def changed(value: ast.expr) -> ast.expr:
-            hook, operand = _IN_PLACE[type(node.op)], self._looked(node.value)
+            hook = _IN_PLACE[type(node.op)]
             if number:  # changes no container
-                return self._call(hook, value, operand)
-            return self._call(f"{hook}_at", value, operand, self._site(target, "change"))
+                return self._call(hook, value, node.value)
+            sites = self._site(target, "change"), self._site(node.value, "look at")
+            return self._call(f"{hook}_at", value, self._load(node.value, "load"), *sites)
 
         if isinstance(target, ast.Name):
             if not self._shared_name(target.id):
-                node.value = self._looked(node.value)
                 if not number:
                     name = self._at(ast.Name(target.id, ast.Load()), target)
-                    call = self._call("changing", node.value, name, self._site(target, "change"))
+                    sites = self._site(target, "change"), self._site(node.value, "look at")
+                    call = self._call("changing", self._load(node.value, "load"), name, *sites)
                     node.value = self._at(call, node.value)
                 return node
             loaded: Any = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._task import Task
+from reactive_runtime.explore._task import Several, Task, parts_of
 
 __all__ = ["PCT", "POS", "SURW", "URW", "Random", "Replayed", "Strategy"]
 
@@ -139,13 +139,20 @@ class POS:
         location = best.location
         if location is not None:
             for task in ready:
-                if task.location is location and task is not best and (task.writes or best.writes):
+                if task is not best and (task.writes or best.writes) and _touch_the_same(task.location, location):
                     task.priority = 0.0
         best.priority = 0.0
         return best
 
     def end(self, scheduler: Scheduler) -> None:
         """It learns nothing from a schedule."""
+
+
+def _touch_the_same(one: Any, other: Any) -> bool:
+    """Whether what two threads are about to touch has a location in common."""
+    if type(one) is Several or type(other) is Several:
+        return any(part in parts_of(other) for part in parts_of(one))
+    return one is other
 
 
 class URW:
@@ -229,9 +236,10 @@ class SURW:
             self._intended = -1
         location = chosen.location
         if location is not None:
-            place = self._seen.setdefault(location, {})
             key = (chosen.index, chosen.what)
-            place[key] = place.get(key, 0) + 1
+            for part in parts_of(location):
+                place = self._seen.setdefault(part, {})
+                place[key] = place.get(key, 0) + 1
         return chosen
 
     def end(self, scheduler: Scheduler) -> None:

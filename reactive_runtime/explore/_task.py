@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core.exits import Unwinding
@@ -10,7 +10,7 @@ from reactive_runtime._core.exits import Unwinding
 if TYPE_CHECKING:
     from reactive_runtime.explore._carriers import Carrier
 
-__all__ = ["CUT", "ENDED", "READY", "RESTING", "WAITING", "Aborted", "Stop", "Task"]
+__all__ = ["CUT", "ENDED", "READY", "RESTING", "WAITING", "Aborted", "Several", "Stop", "Task", "parts_of"]
 
 READY: Final = "ready"
 """It can go on, and may be chosen."""
@@ -41,6 +41,30 @@ class Stop:
         self.what: str = what
         self.thread: Task | None = thread
         self.error: BaseException | None = error
+
+
+class Several:
+    """Several locations that one operation touches at once, after one point. The holder of the turn owns it."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[Any, bool]) -> None:
+        self.parts: dict[Any, bool] = parts  # each, and whether it is changed
+
+    @property
+    def w(self) -> int:
+        """A number for what has happened to them, as far as the operation depends on that."""
+        return hash(tuple((item.w, item.r if writes else 0) for item, writes in self.parts.items()))
+
+    @property
+    def r(self) -> int:
+        """What `w` leaves out: nothing."""
+        return 0
+
+
+def parts_of(location: Any) -> Collection[Any]:
+    """The locations that a thread is about to touch; `location` is what it said."""
+    return location.parts if type(location) is Several else (location,)
 
 
 class Task:
@@ -106,7 +130,7 @@ class Task:
         self.number: int = 0  # and which of its threads it is
         # What it is about to do, said at its point:
         self.what: Any = "start"
-        self.location: Any = None  # what it touches: an object with the fields `w` and `r`
+        self.location: Any = None  # what it touches: an object with the fields `w` and `r`, perhaps `Several`
         self.writes: bool = True
         # What it waits for:
         self.deadline: float | None = None  # of the timer that is set; None where it was woken

@@ -50,13 +50,13 @@ from reactive_runtime.explore._kinds import (
     VIEW,
     Kinds,
     has_own,
-    holder_of,
+    holders_of,
     mapping_of,
     module_of,
 )
-from reactive_runtime.explore._rewriting import IN_PLACE, SITES, Site
+from reactive_runtime.explore._rewriting import IN_PLACE, OPERATIONS, SITES, Site
 from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._task import CUT, Stop, Task
+from reactive_runtime.explore._task import CUT, Several, Stop, Task
 from reactive_runtime.explore._threads import real_current_thread
 
 __all__ = ["Watcher", "kept"]
@@ -79,6 +79,8 @@ _qualname: Final = type.__dict__["__qualname__"].__get__
 _WHOLE: Final = ("", "next")
 """Of a location: no attribute, but what a container has in it, or what comes next of an iterator."""
 _LASTING: Final = (ModuleType, type(None))
+_SIMPLE: Final = frozenset({list, dict, set})
+"""Types of containers of which all is one location, as a rule."""
 
 
 def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
@@ -163,6 +165,10 @@ class _Location:
         self.looked: dict[int, int] = {}  # thread: when it looked last, since then
         self.sites: set[int] = set()  # where it was accessed
         self.blind: set[int] = set()  # where by code that is not looked into
+
+
+_Access = tuple[_Location, int, bool, Any, str, Any]
+"""A location, the site, whether it is changed; the object and the attribute, if any; what is stored."""
 
 
 class Watcher:
@@ -267,6 +273,7 @@ class Watcher:
             self._pending.clear()
         if self._new or self._new_mappings:
             self._written |= self._new
+            self._methods.clear()  # one of them may be such an attribute
             self.of_classes |= self._new_of_classes
             self._mappings |= self._new_mappings
             self.found += len(self._new) + len(self._new_mappings)
@@ -403,9 +410,8 @@ class Watcher:
                 return getattr(entry, name)
             location = by_site.get(site)
             if location is None or location.it is not entry:
-                if name in of_classes and (holder := holder_of(entry, name)) is not None:
-                    access(holder, name, None, site, False)
-                    access(entry, name, None, site, False)  # it may get one of its own
+                if name in of_classes:
+                    accessed([(find(one, name), site, False, one, name, None) for one in holders_of(entry)])
                     return getattr(entry, name)
                 location = by_site[site] = find(entry, name)
                 location.sites.add(site)
@@ -457,7 +463,12 @@ class Watcher:
                 if kinds.of(kind) is not PLAIN and method is not None:
                     value = getattr(entry, name)
                     return value if kinds.shows(getattr(value, "__func__", value)) else handing(value, site, entry)
-                if type(method) is FunctionType and kinds.known(method) and not has_own(entry, kind, name):
+                if (
+                    type(method) is FunctionType
+                    and kinds.known(method)
+                    and name not in written
+                    and not has_own(entry, kind, name)
+                ):
                     methods[site] = kind
                     return getattr(entry, name)
             return function(load(entry, name, site), site)
@@ -529,16 +540,19 @@ class Watcher:
 
             def instead(*arguments: Any, **keywords: Any) -> Any:
                 if scheduler.watching:
+                    found: list[_Access] = []
                     for entry in arguments:
                         if type(entry) not in plain:
-                            touch(entry, site, writes and owner is None, blind)
+                            gather(found, entry, site, writes and owner is None, blind)
                     for entry in keywords.values():
                         if type(entry) not in plain:
-                            touch(entry, site, writes and owner is None, blind)
+                            gather(found, entry, site, writes and owner is None, blind)
                     if owner is not None:
-                        touch(owner, site, writes, blind)
+                        gather(found, owner, site, writes, blind)
                     elif place is not None:
-                        at_place(place, site, blind)
+                        at_place(found, place, site, blind)
+                    if found:
+                        accessed(found)
                     if calls:
                         arguments = tuple(function(x, site) if type(x) in _CALLED else x for x in arguments)
                         keywords = {k: function(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
@@ -546,8 +560,18 @@ class Watcher:
 
             return instead
 
-        def touch(entry: Any, site: int, writes: bool, blind: bool = False) -> None:
-            """`entry` is looked into, or changed: what that means depends on what it is."""
+        def touch(entry: Any, site: int, writes: bool) -> None:
+            """`entry` is looked into, or changed."""
+            if type(entry) in _SIMPLE and id(entry) not in in_mappings:
+                access(entry, "", entry, site, writes)
+                return
+            found: list[_Access] = []
+            gather(found, entry, site, writes)
+            if found:
+                accessed(found)
+
+        def gather(found: list[_Access], entry: Any, site: int, writes: bool, blind: bool = False) -> None:
+            """`entry` is looked into, or changed: what is accessed then depends on what it is."""
             kind = kinds.of(type(entry))
             if kind is PLAIN:
                 return
@@ -555,30 +579,31 @@ class Watcher:
                 watcher._is_one_place(in_mappings[id(entry)])
                 watcher._compare(in_mappings[id(entry)])
             if kind in (FILES, OUTSIDE):
-                at_place(kinds.outside(type(entry)), site, kind is OUTSIDE)
+                at_place(found, kinds.outside(type(entry)), site, kind is OUTSIDE)
                 return
             if type(entry) is GeneratorType:
                 watcher.entered = find(entry, "next")
             if kind is not VIEW:
-                access(entry, "next" if kind is STEPPING else "", entry, site, writes or kind is STEPPING)
+                name = "next" if kind is STEPPING else ""
+                location = find(entry, name)
+                found.append((location, site, writes or kind is STEPPING, entry, name, entry))
                 if blind or kind is OPAQUE:
-                    find(entry, "next" if kind is STEPPING else "").blind.add(site)
+                    location.blind.add(site)
             if kind in (VIEW, STEPPING, OPAQUE):
                 for other in kinds.beneath(entry):
-                    touch(other, site, writes and kind is not STEPPING, blind or kind is OPAQUE)
+                    gather(found, other, site, writes and kind is not STEPPING, blind or kind is OPAQUE)
 
-        def at_place(place: str, site: int, blind: bool) -> None:
+        def at_place(found: list[_Access], place: str, site: int, blind: bool) -> None:
             """Something that no object stands for: files, a database, the state of a package."""
             location = locations.get(place)
             if location is None:
                 location = locations[place] = _Location(place)
             if blind:
                 location.blind.add(site)
-            if not place.startswith("·"):  # to stop in the middle of a transaction would block others for real
-                if racing[site]:
-                    reached(location, site, True, None, place)
-                location.sites.add(site)
-            touched(location, True)
+            if place.startswith("·"):  # to stop in the middle of a transaction would block others for real
+                touched(location, True)
+            else:
+                found.append((location, site, True, None, place, None))
 
         def attribute(called: Any, arguments: tuple[Any, ...], site: int) -> Any:
             """`object.__setattr__` and its like."""
@@ -594,10 +619,13 @@ class Watcher:
             if writes and type(name) is str:
                 watcher.by_name.add(name)
                 writing(entry, name)
-            if not writes and name in of_classes and (holder := holder_of(entry, name)) is not None:
-                access(holder, name, None, site, False)
+            found: list[_Access] = []
+            if not writes and name in of_classes:
+                found.extend((find(one, name), site, False, one, name, None) for one in holders_of(entry)[1:])
             if name in written and not (racing[site] == 1 and name in watcher._shown):  # a point for another name
-                access(entry, name, given[2] if len(given) > 2 else None, site, writes)
+                value = given[2] if len(given) > 2 else None
+                found.append((find(entry, name), site, writes, entry, name, value))
+            accessed(found)
 
         def by_name(called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
             """`getattr`, `setattr` and their like."""
@@ -674,11 +702,19 @@ class Watcher:
             touch(value, site, False)
             return value
 
-        def changing(value: Any, target: Any, site: int) -> Any:
+        def changing(value: Any, target: Any, site: int, operand: int) -> Any:
             """A local name is assigned to with an operator, by `value`."""
-            if type(target) not in plain and scheduler.watching:
-                touch(target, site, True)
+            if scheduler.watching and not (type(target) in plain and type(value) in plain):
+                both(value, target, operand, site, True)
             return value
+
+        def both(one: Any, other: Any, at_one: int, at_other: int, changes: bool = False) -> None:
+            """The two values of an operation are looked into at once; the other is perhaps changed."""
+            found: list[_Access] = []
+            gather(found, one, at_one, False)
+            gather(found, other, at_other, changes)
+            if found:
+                accessed(found)
 
         def resumed(value: Any, site: int) -> Any:
             """A generator goes on: another thread that asks it for its next is refused from here on."""
@@ -710,11 +746,19 @@ class Watcher:
                     return
                 yield entry
 
-        def in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int], Any]:
-            def operated(value: Any, operand: Any, site: int) -> Any:
-                if type(value) not in plain and scheduler.watching:
-                    touch(value, site, True)
+        def in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
+            def operated(value: Any, operand: Any, site: int, at_operand: int) -> Any:
+                if scheduler.watching and not (type(value) in plain and type(operand) in plain):
+                    both(operand, value, at_operand, site, True)
                 return operator(value, operand)
+
+            return operated
+
+        def operation(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
+            def operated(one: Any, other: Any, at_one: int, at_other: int) -> Any:
+                if not (type(one) in plain and type(other) in plain) and scheduler.watching:
+                    both(one, other, at_one, at_other)
+                return operator(one, other)
 
             return operated
 
@@ -767,6 +811,17 @@ class Watcher:
                 reached(location, site, writes, entry, name, value)
             location.sites.add(site)
             touched(location, writes)
+
+        def accessed(found: list[_Access]) -> None:
+            """All that one operation accesses, which is at one point: what it is to read may change until then."""
+            points = [one for one in found if racing[one[1]]]
+            if len(points) == 1:
+                reached(*points[0])
+            elif points:
+                watcher._reached_together(points)
+            for location, site, writes, *_ in found:
+                location.sites.add(site)
+                touched(location, writes)
 
         def item(entry: Any, key: Any, site: int) -> Any:
             if type(entry) not in plain and scheduler.watching:
@@ -852,6 +907,7 @@ class Watcher:
             "second": lambda one, other: other,
             **IN_PLACE,
             **{f"{name}_at": in_place(operator) for name, operator in IN_PLACE.items()},
+            **{f"{name}_of": operation(operator) for name, operator in OPERATIONS.items()},
         }
 
     def _reached(self, location: _Location, site: int, writes: bool, entry: Any, name: str, value: Any = None) -> None:
@@ -870,6 +926,39 @@ class Watcher:
         scheduler.step(me)
         if scheduler.tracking:
             scheduler.note(me, location, writes)
+
+    def _reached_together(self, accesses: list[_Access]) -> None:
+        """One point, before racing accesses that take place at once."""
+        scheduler = self._scheduler
+        me = scheduler.current
+        parts: dict[Any, bool] = {}
+        first: _Access | None = None
+        rest: list[_Access] = []
+        for one in accesses:
+            location, site, writes, *_ = one
+            if self.racing[site] == SHOWN or real_ident() != me.ident:
+                self._reached(*one)
+            elif first is None:
+                first, parts[location] = one, writes
+            else:
+                rest.append(one)
+                parts[location] = writes or parts.get(location, False)
+        if first is None:
+            return
+        if len(parts) == 1:
+            location, site, _, entry, name, value = first
+            self._reached(location, site, parts[location], entry, name, value)
+            return
+        me.location, me.writes, me.what = Several(parts), any(parts.values()), first[1]
+        if scheduler.step_log is not None:
+            scheduler.step_log.about(me, first[3], first[4], first[2], first[5])
+        scheduler.step(me)
+        if scheduler.step_log is not None:
+            for _, site, writes, entry, name, value in rest:
+                scheduler.step_log.access(me, entry, name, site, writes, value)
+        if scheduler.tracking:
+            for location, writes in parts.items():
+                scheduler.note(me, location, writes)
 
     def _intruded(self, location: _Location, site: int) -> None:
         """On a thread from outside: if the program has accessed this, the run is not what the schedule says."""

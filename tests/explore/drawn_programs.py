@@ -13,13 +13,28 @@ from typing import Any
 
 from reactive_runtime.explore import Scenario
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "drawn_looks"]
+
+
+class Default:
+    """What an object has where it has none of its own."""
+
+    value = 0
+
+
+class Inherits(Default):
+    pass
 
 
 class Things:
     """What the threads share."""
 
     def __init__(self) -> None:
+        Default.value = 0
+        if "value" in vars(Inherits):
+            del Inherits.value
+        self.object = Inherits()
+        self.others: list[int] = [0]
         self.x = self.y = 0
         self.flag = False
         self.items: list[int] = []
@@ -32,6 +47,9 @@ class Things:
         self.last: threading.Thread | None = None
         self.future: Future[Any] | None = None
         self.seen: dict[int, list[Any]] = {number: [] for number in range(4)}
+
+    def last_two(self) -> list[int]:
+        return [self.y, self.others[-1]]
 
 
 def load(things: Things, me: int, which: int) -> None:
@@ -141,6 +159,68 @@ OPERATIONS = [
     wait_for_event, semaphore, start, is_alive, submit, result,
 ]  # fmt: skip
 
+
+def compare(things: Things, me: int, which: int) -> None:
+    things.seen[me].append(things.items <= things.others if which else things.items == things.others)
+
+
+def compare_three(things: Things, me: int, which: int) -> None:
+    things.seen[me].append(things.items <= things.others <= [things.x if which else 1])
+
+
+def concatenate(things: Things, me: int, which: int) -> None:
+    things.seen[me] += things.items + (things.others if which else [things.x])
+
+
+def concatenate_later(things: Things, me: int, which: int) -> None:
+    things.seen[me].append(things.items + things.last_two())
+
+
+def find(things: Things, me: int, which: int) -> None:
+    things.seen[me].append(things.x in (things.items if which else things.table))
+
+
+def extend(things: Things, me: int, which: int) -> None:
+    if which:
+        things.items.extend(things.others)
+    else:
+        things.others += things.items
+
+
+def append_other(things: Things, me: int, which: int) -> None:
+    things.others.append(me)
+
+
+def both_at_once(things: Things, me: int, which: int) -> None:
+    things.seen[me] += zip(things.items, things.others, strict=False)
+
+
+def load_from_class(things: Things, me: int, which: int) -> None:
+    things.seen[me].append(things.object.value if which else getattr(things.object, "value"))  # noqa: B009
+
+
+def store_in_class(things: Things, me: int, which: int) -> None:
+    if which:
+        Default.value = me
+    else:
+        Inherits.value = me
+
+
+def store_in_object(things: Things, me: int, which: int) -> None:
+    if which:
+        things.object.value = me
+    else:
+        things.object.__dict__.pop("value", None)
+
+
+LOOKS = [
+    compare, compare_three, concatenate, concatenate_later, find, extend, both_at_once, load_from_class,
+]  # fmt: skip
+"""Those that look into several things at once."""
+
+CHANGES = [store, append, append_other, store_in_class, store_in_object]
+"""Those that change one of these things."""
+
 Step = tuple[Callable[[Things, int, int], None] | None, int, list[Any]]
 """What is done, with which of two; None: what is in the list, with a lock."""
 
@@ -162,6 +242,16 @@ def drawn(seed: int) -> Scenario[Things]:
     return Scenario(Things, actors, outcome=outcome, name=f"drawn {seed}")
 
 
+def drawn_looks(seed: int) -> Scenario[Things]:
+    """The program of that number in which one thread looks into several things, and one or two change them."""
+    rng = random.Random(seed)
+    bodies: list[list[Step]] = [[(rng.choice(LOOKS), rng.randrange(2), [])]]
+    for most in rng.choice([(3,), (2, 1)]):
+        bodies.append([(rng.choice(CHANGES), rng.randrange(2), []) for _ in range(rng.randint(1, most))])
+    actors = {f"t{number}": [actor(number, body)] for number, body in enumerate(bodies)}
+    return Scenario(Things, actors, outcome=outcome, name=f"drawn looks {seed}")
+
+
 def actor(number: int, body: list[Step]) -> Callable[[Things], None]:
     def act(things: Things) -> None:
         run(things, number, body)
@@ -179,4 +269,4 @@ def run(things: Things, me: int, body: list[Step]) -> None:
 
 
 def outcome(things: Things) -> Any:
-    return things.x, things.y, things.items, things.table, things.seen
+    return things.x, things.y, things.items, things.others, things.table, things.seen

@@ -13,7 +13,7 @@ from bugs import classics
 from searching import NIGHT
 
 from explore.brute_force import ENOUGH, Traced, searched
-from explore.drawn_programs import drawn
+from explore.drawn_programs import drawn, drawn_looks
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import explore
@@ -45,6 +45,11 @@ def test_each_class_of_schedules_runs_once(entry: Named) -> None:
 @pytest.mark.parametrize("tens", range(PROGRAMS.start, PROGRAMS.stop, 10))
 def test_each_class_of_schedules_of_a_drawn_program_runs_once(tens: int) -> None:
     assert sum(exact(drawn(seed)) for seed in range(tens, tens + 10)) >= 5
+
+
+@pytest.mark.parametrize("tens", range(PROGRAMS.start, PROGRAMS.stop, 10))
+def test_each_class_of_schedules_of_a_program_that_looks_into_several_things_at_once_runs_once(tens: int) -> None:
+    assert sum(exact(drawn_looks(seed)) for seed in range(tens, tens + 10)) >= 5
 
 
 class Empty:
@@ -85,6 +90,47 @@ def test_an_iterator_is_made_before_or_after_a_change(program: Any) -> None:
     failure = explore(program, strategy="dpor").failure
     assert failure is not None
     assert "changed size during iteration" in failure.message
+
+
+class Shade:
+    colour = 0
+
+
+class Loses:
+    """An object has an attribute of its own, then the one of its class: which of them is known when the look is due."""
+
+    def __init__(self) -> None:
+        Shade.colour = 0
+        self.item = Shade()
+        self.item.colour = 5
+        self.seen: list[int] = []
+
+    def actor_looks(self) -> None:
+        self.seen.append(self.item.colour)
+        self.seen.append(self.item.colour)
+
+    def actor_changes(self) -> None:
+        Shade.colour = 1
+
+    def actor_deletes(self) -> None:
+        del self.item.colour
+
+    def outcome(self) -> list[int]:
+        return self.seen
+
+
+class Gains(Loses):
+    def __init__(self) -> None:
+        super().__init__()
+        del self.item.colour
+
+    def actor_deletes(self) -> None:
+        self.item.colour = 7
+
+
+@pytest.mark.parametrize("program", [Loses, Gains], ids=lambda item: item.__name__)
+def test_an_attribute_is_one_of_the_object_or_of_its_class(program: Any) -> None:
+    assert exact(program)
 
 
 class Increments:
