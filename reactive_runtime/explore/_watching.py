@@ -206,6 +206,9 @@ class Watcher:
         self._asked: dict[int, list[Any]] = {}  # by thread: the caches that it asks, in this run
         self._alive: list[Any] = []  # what has a location under its mapping
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
+        self._called: set[str] = set()  # names of these methods
+        self._stored_methods: set[str] = set()  # such as are stored nevertheless, while threads run
+        self._new_methods: set[str] = set()
         self._safe: dict[int, Any] = {}  # where this is called, which needs no look
         self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
         self._blind: set[int] = set()  # where what raced was handed to code that is not looked into
@@ -264,16 +267,20 @@ class Watcher:
     def has_more(self) -> bool:
         """Whether there is something to learn."""
         self._pending = {site for site in self._pending if not self.racing[site]}
-        return bool(self._pending or self._new or self._new_mappings)
+        return bool(self._pending or self._new or self._new_methods or self._new_mappings)
 
     def learn(self) -> None:
         """Make points of what has raced, or waited in a loop, since."""
         if self._pending:
             self.mark(sorted(self._pending))
             self._pending.clear()
+        if self._new_methods:
+            self._stored_methods |= self._new_methods
+            self._new |= self._new_methods
+            self._new_methods.clear()
+            self._methods.clear()
         if self._new or self._new_mappings:
             self._written |= self._new
-            self._methods.clear()  # one of them may be such an attribute
             self.of_classes |= self._new_of_classes
             self._mappings |= self._new_mappings
             self.found += len(self._new) + len(self._new_mappings)
@@ -294,6 +301,7 @@ class Watcher:
         self._pending.clear()
         self._new.clear()
         self._new_of_classes.clear()
+        self._new_methods.clear()
         self._new_mappings.clear()
 
     def write(self, name: str, *, of_class: bool = False) -> None:
@@ -379,6 +387,7 @@ class Watcher:
             if not self.racing[site]:
                 self.racing[site] = 1
                 self.found += 1
+                self._methods.pop(site, None)
                 self._written.add(SITES[site].what.rpartition(" ")[2].rpartition(".")[2])
 
     def show(self, yes: bool) -> None:
@@ -400,6 +409,7 @@ class Watcher:
         mappings, in_mappings = self._mappings, self._mapped
         by_site, written, methods = self._by_site, self._written, self._methods
         of_classes = self.of_classes
+        called_names, stored_methods, new_methods = self._called, self._stored_methods, self._new_methods
         safe, wrapped = self._safe, self._wrapped
         kinds = self._kinds
         plain = kinds.plain
@@ -466,9 +476,11 @@ class Watcher:
                 if (
                     type(method) is FunctionType
                     and kinds.known(method)
-                    and name not in written
+                    and racing[site] != 1
+                    and name not in stored_methods
                     and not has_own(entry, kind, name)
                 ):
+                    called_names.add(name)
                     methods[site] = kind
                     return getattr(entry, name)
             return function(load(entry, name, site), site)
@@ -572,6 +584,9 @@ class Watcher:
 
         def gather(found: list[_Access], entry: Any, site: int, writes: bool, blind: bool = False) -> None:
             """`entry` is looked into, or changed: what is accessed then depends on what it is."""
+            if type(entry) in _SIMPLE and not blind and id(entry) not in in_mappings:
+                found.append((find(entry, ""), site, writes, entry, "", entry))
+                return
             kind = kinds.of(type(entry))
             if kind is PLAIN:
                 return
@@ -710,11 +725,16 @@ class Watcher:
 
         def both(one: Any, other: Any, at_one: int, at_other: int, changes: bool = False) -> None:
             """The two values of an operation are looked into at once; the other is perhaps changed."""
-            found: list[_Access] = []
-            gather(found, one, at_one, False)
-            gather(found, other, at_other, changes)
-            if found:
-                accessed(found)
+            if type(one) in plain:
+                touch(other, at_other, changes)
+            elif type(other) in plain:
+                touch(one, at_one, False)
+            else:
+                found: list[_Access] = []
+                gather(found, one, at_one, False)
+                gather(found, other, at_other, changes)
+                if found:
+                    accessed(found)
 
         def resumed(value: Any, site: int) -> Any:
             """A generator goes on: another thread that asks it for its next is refused from here on."""
@@ -786,6 +806,8 @@ class Watcher:
                 watcher.write(name, of_class=True)
             elif name not in written:
                 watcher.write(name)
+            if name in called_names and name not in stored_methods:
+                new_methods.add(name)
 
         def store(value: Any, entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
@@ -931,31 +953,29 @@ class Watcher:
         """One point, before racing accesses that take place at once."""
         scheduler = self._scheduler
         me = scheduler.current
+        if real_ident() != me.ident:
+            for location, site, *_ in accesses:
+                self._intruded(location, site)
+            return
+        step_log = scheduler.step_log
+        if step_log is not None:
+            for _, site, writes, entry, name, value in accesses:
+                if self.racing[site] == SHOWN:
+                    step_log.access(me, entry, name, site, writes, value)
+            accesses = [one for one in accesses if self.racing[one[1]] != SHOWN]
+            if not accesses:
+                return
+            _, _, writes, entry, name, value = accesses[0]
+            step_log.about(me, entry, name, writes, value)
         parts: dict[Any, bool] = {}
-        first: _Access | None = None
-        rest: list[_Access] = []
-        for one in accesses:
-            location, site, writes, *_ = one
-            if self.racing[site] == SHOWN or real_ident() != me.ident:
-                self._reached(*one)
-            elif first is None:
-                first, parts[location] = one, writes
-            else:
-                rest.append(one)
-                parts[location] = writes or parts.get(location, False)
-        if first is None:
-            return
-        if len(parts) == 1:
-            location, site, _, entry, name, value = first
-            self._reached(location, site, parts[location], entry, name, value)
-            return
-        me.location, me.writes, me.what = Several(parts), any(parts.values()), first[1]
-        if scheduler.step_log is not None:
-            scheduler.step_log.about(me, first[3], first[4], first[2], first[5])
+        for location, _, writes, *_ in accesses:
+            parts[location] = writes or parts.get(location, False)
+        me.location = Several(parts) if len(parts) > 1 else accesses[0][0]
+        me.writes, me.what = any(parts.values()), accesses[0][1]
         scheduler.step(me)
-        if scheduler.step_log is not None:
-            for _, site, writes, entry, name, value in rest:
-                scheduler.step_log.access(me, entry, name, site, writes, value)
+        if step_log is not None:
+            for _, site, writes, entry, name, value in accesses[1:]:
+                step_log.access(me, entry, name, site, writes, value)
         if scheduler.tracking:
             for location, writes in parts.items():
                 scheduler.note(me, location, writes)
