@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from reactive_runtime.explore._kinds import CACHE, home_of
+from reactive_runtime.explore._kinds import (
+    CACHE,
+    home_of,
+    is_generated,
+    is_heap,
+    module_names,
+    module_of,
+    mro,
+    names_of,
+)
 from reactive_runtime.explore._rewriting import (
     ASSERTIONS,
     IN_PLACE,
@@ -62,6 +71,11 @@ PLAIN: Final[dict[str, Any]] = {
     "changing": lambda value, target, site, operand: value,
     "each": lambda entries, site: entries,
     "mapped": lambda entry: entry,
+    "unseen": lambda entry, site: entry,
+    "inherited": lambda entry, name, site: getattr(entry, name),
+    "matched": lambda value, names, site: value,
+    "binding": lambda key, site: lambda item: item,
+    "imported": lambda module, package, names, site: None,
     "store": _store,
     "store_mapping": _store,
     "delete": lambda item, name, site: delattr(item, name),
@@ -140,7 +154,12 @@ def assertions_explained() -> Iterator[None]:
         _asserting.pop()
 
 
-def _file(filename: str, asserting: bool) -> _File:
+def _is_part(function: FunctionType) -> bool:
+    """Whether the module of a function has more sources than its file, as one of a notebook's cells has."""
+    return function.__globals__.get("__file__") != function.__code__.co_filename
+
+
+def _file(filename: str, asserting: bool, part: bool) -> _File:
     """SyntaxError where its source can't be read; OSError where there is none."""
     lines = linecache.getlines(filename)
     known = _files.get((filename, asserting))
@@ -149,7 +168,7 @@ def _file(filename: str, asserting: bool) -> _File:
         return known
     first = len(SITES)
     table: dict[tuple[Any, ...], CodeType | None] = {}
-    for code in _codes(compiled(source_of(filename), filename, asserting=asserting)):
+    for code in _codes(compiled(source_of(filename), filename, asserting=asserting, part=part)):
         key = _key(code)
         table[key] = None if key in table else code
     sites = range(first, len(SITES))
@@ -179,7 +198,9 @@ def stopping_before(
         if there:
             asserting = (filename, True) in _files and bool(_asserting)
             first = sites_of(filename).start if rewritten else None
-            code = compiled_with_a_stop(source_of(filename), filename, line, asserting=asserting, first=first)
+            code = compiled_with_a_stop(
+                source_of(filename), filename, line, asserting=asserting, first=first, part=_is_part(there[0])
+            )
             table = {_key(item): item for item in _codes(code)}
             for function, now in before:
                 new = table.get(_key(now))
@@ -217,12 +238,12 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
     stack = list(roots)
     while stack:
         item = stack.pop()
-        kind = type(item)
+        kind = type(item)  # and not what it says itself: a class of the program may compute that
         if id(kind) in nowhere or id(item) in seen:
             continue
         seen.add(id(item))
         if kind is FunctionType:
-            if _is_within(home_of(item), modules) and not item.__code__.co_qualname.startswith("__create_fn__"):
+            if _is_within(home_of(item), modules) and not is_generated(item):
                 found.append(item)
             if item.__closure__ is not None:
                 stack.extend(cell.cell_contents for cell in item.__closure__ if _filled(cell))
@@ -232,34 +253,32 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
                 stack.extend(item.__defaults__)
             if item.__kwdefaults__ is not None:
                 stack.extend(item.__kwdefaults__.values())
-        elif isinstance(item, ModuleType):
-            if item.__name__ in modules:
-                stack.extend(vars(item).values())
-        elif isinstance(item, type):
-            if item.__flags__ & _HEAP and _is_within(item.__module__, modules):
-                stack.extend(vars(item).values())
-                stack.extend(item.__mro__[1:-1])
-        elif isinstance(item, staticmethod | classmethod | MethodType):
+        elif issubclass(kind, ModuleType):
+            if module_names(item).get("__name__") in modules:
+                stack.extend(module_names(item).values())
+        elif issubclass(kind, type):
+            if is_heap(item) and _is_within(module_of(item), modules):
+                stack.extend(names_of(item).values())
+                stack.extend(mro(item)[1:-1])
+        elif issubclass(kind, staticmethod | classmethod | MethodType):
             stack.append(item.__func__)
-        elif isinstance(item, property):
+        elif issubclass(kind, property):
             stack.extend(one for one in (item.fget, item.fset, item.fdel) if one is not None)
-        elif isinstance(item, functools.partial):
+        elif issubclass(kind, functools.partial):
             stack.extend((item.func, *item.args, *item.keywords.values()))
-        elif isinstance(item, functools.cached_property):
+        elif issubclass(kind, functools.cached_property):
             stack.append(item.func)
-        elif isinstance(item, CACHE):
+        elif kind is CACHE:
             stack.append(item.__wrapped__)
-        elif isinstance(item, list | tuple):
-            stack.extend(item[:50])
-        elif isinstance(item, dict):
-            stack.extend(list(item.values())[:50])
+        elif issubclass(kind, list):
+            stack.extend(list.__getitem__(item, slice(50)))
+        elif issubclass(kind, tuple):
+            stack.extend(tuple.__getitem__(item, slice(50)))
+        elif issubclass(kind, dict):
+            stack.extend(list(dict.values(item))[:50])
         else:
             nowhere.add(id(kind))
     return found
-
-
-_HEAP: Final = 1 << 9
-"""Of a class that was made by a statement."""
 
 
 def _is_within(module: object, modules: frozenset[str]) -> bool:
@@ -292,7 +311,7 @@ class CodePatcher:
             if name not in files and name not in unreadable:
                 try:
                     asserting = bool(_asserting) and ASSERTIONS in function.__globals__
-                    files[name] = _file(name, asserting)
+                    files[name] = _file(name, asserting, _is_part(function))
                 except (SyntaxError, OSError):
                     unreadable.add(name)
             new = files[name].code_for(code) if name in files else None

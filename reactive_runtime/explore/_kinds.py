@@ -13,14 +13,22 @@ from __future__ import annotations
 import array
 import collections
 import contextlib
+import copy
+import dataclasses
 import functools
 import gc
 import heapq
+import inspect
 import io
 import itertools
+import json
 import operator
 import os
+import pickle
+import pprint
+import string
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, ItemsView, Iterable, KeysView, ValuesView
 from types import (
@@ -29,9 +37,11 @@ from types import (
     GeneratorType,
     GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
+    SimpleNamespace,
     WrapperDescriptorType,
 )
 from typing import Any, Final
@@ -51,9 +61,14 @@ __all__ = [
     "has_own",
     "holders_of",
     "home_of",
+    "is_generated",
+    "is_heap",
     "mapping_of",
+    "module_names",
     "module_of",
+    "mro",
     "names_of",
+    "slots_of",
 ]
 
 PLAIN: Final = 0
@@ -109,8 +124,34 @@ _CALLING: Final = frozenset(
 )  # fmt: skip
 """Functions, and classes of iterators, that call a function they are handed, and show it to no others."""
 
-_FREE: Final = frozenset(map(id, (isinstance, issubclass, callable, id, breakpoint, __import__)))
-"""Functions that look into nothing."""
+_SHALLOW: Final = frozenset(
+    id(function)
+    for function in (
+        copy.copy, inspect.getmembers, inspect.getattr_static, string.Formatter.format, string.Formatter.vformat,
+        string.Template.substitute, string.Template.safe_substitute, json.dumps, json.dump,
+        getattr(copy, "replace", None), getattr(inspect, "getmembers_static", None), dataclasses.replace,
+    )
+)  # fmt: skip
+"""Functions that look at all attributes of what they are handed."""
+_DEEP: Final = frozenset(
+    id(function)
+    for function in (
+        copy.deepcopy, dataclasses.asdict, dataclasses.astuple, pickle.dumps, pickle.dump,
+        pprint.pformat, pprint.pprint,
+    )
+)  # fmt: skip
+"""Functions that look at those of what these are as well."""
+_DEPTH: Final = 10
+"""How deep that is."""
+_REDUCING: Final = _words("__reduce_ex__ __reduce__ __getstate__ __repr__ __str__ __eq__ __format__")
+
+_EVALUATING: Final = frozenset(map(id, (eval, exec, inspect.getclosurevars)))
+"""Functions that reach by name what functions share."""
+
+_FREE: Final = frozenset(
+    map(id, (isinstance, issubclass, callable, id, breakpoint, __import__, sys._getframe, warnings.warn))
+)
+"""Functions that look into nothing, but perhaps at the frame they are called from."""
 
 _MAKES_NOTHING_OF: Final = frozenset(map(id, (type, object, super, property, staticmethod, classmethod, slice, range)))
 
@@ -138,7 +179,9 @@ _STATIC: Final[dict[type, int]] = {
         PLAIN,
     ),
     **dict.fromkeys((FunctionType, MethodType, BuiltinMethodType, MethodWrapperType, WrapperDescriptorType), PLAIN),
-    **dict.fromkeys((ModuleType, staticmethod, classmethod, super, BaseException, type(Ellipsis)), PLAIN),
+    **dict.fromkeys(
+        (SimpleNamespace, ModuleType, staticmethod, classmethod, super, BaseException, type(Ellipsis)), PLAIN
+    ),
     **dict.fromkeys((type({}.keys()), type({}.values()), type({}.items()), memoryview, MappingProxyType), VIEW),
     **dict.fromkeys((KeysView, ValuesView, ItemsView), VIEW),
     **dict.fromkeys((list, dict, set, bytearray, collections.deque, collections.OrderedDict), CONTAINER),
@@ -149,10 +192,10 @@ _STATIC: Final[dict[type, int]] = {
     GeneratorType: STEPPING,
 }
 
-_mro: Final = type.__dict__["__mro__"].__get__
+mro: Final = type.__dict__["__mro__"].__get__
+"""The classes that a class derives from, itself first."""
 _flags: Final = type.__dict__["__flags__"].__get__
-HEAP: Final = 1 << 9
-"""In the flags of a class that was made by a statement: its attributes can be stored."""
+_HEAP: Final = 1 << 9
 names_of: Final[Callable[[type], MappingProxyType[str, Any]]] = type.__dict__["__dict__"].__get__
 """What a class has under which name; nothing of a metaclass runs for it."""
 
@@ -165,6 +208,9 @@ class Kinds:
         self._kinds: dict[type, int] = {}
         self.plain: set[type] = {kind for kind, what in _STATIC.items() if what == PLAIN}
         """Types of which nothing is to be seen."""
+        self.records: set[type] = {SimpleNamespace}
+        """Types whose objects have methods in code that can't be seen, which look at the attributes."""
+        self.plain -= self.records
         self.filling: set[type] = {collections.defaultdict}
         """Types of which an item may be made by asking for it."""
 
@@ -172,8 +218,10 @@ class Kinds:
         """The kind of a type's objects."""
         found = self._kinds.get(kind)
         if found is None:
-            found = self._kinds[kind] = max(map(self._of_base, _mro(kind)))
-            if found == PLAIN:
+            found = self._kinds[kind] = max(map(self._of_base, mro(kind)))
+            if any(base is SimpleNamespace or "__dataclass_fields__" in names_of(base) for base in mro(kind)):
+                self.records.add(kind)
+            elif found == PLAIN:
                 self.plain.add(kind)
             if issubclass(kind, collections.defaultdict):
                 self.filling.add(kind)
@@ -205,17 +253,39 @@ class Kinds:
 
     def shows(self, function: Any) -> bool:
         """Whether a function shows what it does: its code is rewritten."""
-        return type(function) is FunctionType and (
-            (module := home_of(function)) in self._modules or module in (None, "builtins")
+        return (
+            type(function) is FunctionType
+            and ((module := home_of(function)) in self._modules or module in (None, "builtins"))
+            and not is_generated(function)
         )
+
+    @staticmethod
+    def evaluates(called: Any) -> bool:
+        """Whether a function runs code, or looks into functions, that are not seen."""
+        return id(called) in _EVALUATING
+
+    @staticmethod
+    def looks_at_attributes(called: Any, name: str) -> int:
+        """How deep a function looks into the attributes of what it is handed, whatever their names: 0, 1 or more."""
+        called = getattr(called, "__func__", called) if type(called) is MethodType else called
+        if id(called) in _SHALLOW:
+            return 1
+        if id(called) in _DEEP:
+            return _DEPTH
+        owner = getattr(called, "__self__", None) if type(called) in BUILTIN else None
+        if name in ("format", "format_map") and type(owner) is str:
+            return owner.count(".") + owner.count("[") + (name == "format_map")
+        return int(name in _REDUCING and type(called) in (*BUILTIN, MethodWrapperType) and owner is not None)
 
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""
+        if id(function) in _SHALLOW or id(function) in _DEEP or id(function) in _EVALUATING:
+            return False
         return self.shows(function) or (type(function) is FunctionType and self._is_trusted(home_of(function) or ""))
 
     def method(self, kind: type, name: str) -> Any:
         """What a class has under that name; None, where it has nothing."""
-        for base in _mro(kind):
+        for base in mro(kind):
             names = names_of(base)
             if name in names:
                 return names[name]
@@ -228,7 +298,7 @@ class Kinds:
             return True
         made = self.method(cls, "__init__")
         if type(made) is FunctionType:
-            return self.known(made)
+            return self.known(made) or is_generated(made)
         return module in self._modules and self.of(cls) == PLAIN
 
     @staticmethod
@@ -275,7 +345,7 @@ class Kinds:
 
     def outside(self, kind: type) -> str:
         """The place outside of the program that objects of this type stand for."""
-        for base in _mro(kind):
+        for base in mro(kind):
             top = module_of(base).partition(".")[0]
             if top in _OUTSIDE_MODULES:
                 return f"·{top.strip('_')}"
@@ -315,7 +385,18 @@ class Kinds:
         return module.partition(".")[0] in _TRUSTED or module.startswith(_TRUSTED_INNER)
 
 
-_names_of_module: Final = vars(ModuleType)["__dict__"].__get__
+def is_heap(cls: type) -> bool:
+    """Whether a class was made by a statement: its attributes can be stored."""
+    return bool(_flags(cls) & _HEAP)
+
+
+def is_generated(function: FunctionType) -> bool:
+    """Whether it is a method that a dataclass has made itself: it has no source."""
+    return function.__code__.co_qualname.startswith("__create_fn__")
+
+
+module_names: Final[Callable[[ModuleType], dict[str, Any]]] = vars(ModuleType)["__dict__"].__get__
+"""What a module has under which name; nothing of its class runs for it."""
 
 NO_ATTRIBUTES: Final[dict[str, Any]] = {}
 """Those of an object that has no mapping of them."""
@@ -323,11 +404,11 @@ NO_ATTRIBUTES: Final[dict[str, Any]] = {}
 
 def attributes_of(item: Any, kind: type) -> dict[str, Any]:
     """The attributes that an object has of its own; nothing of the program runs for it."""
-    for base in _mro(kind)[:-1]:
+    for base in mro(kind)[:-1]:
         names = names_of(base)
         if "__dict__" in names:
             place = names["__dict__"]
-            found = place.__get__(item) if type(place) is GetSetDescriptorType else None
+            found = place.__get__(item) if type(place) in (GetSetDescriptorType, MemberDescriptorType) else None
             return found if isinstance(found, dict) else NO_ATTRIBUTES
     return NO_ATTRIBUTES
 
@@ -344,10 +425,20 @@ def mapping_of(entry: Any) -> dict[str, Any] | None:
         found = gc.get_referents(names_of(entry))[0]
         return found if type(found) is dict else None
     if issubclass(kind, ModuleType):
-        names: dict[str, Any] = _names_of_module(entry)
+        names: dict[str, Any] = module_names(entry)
         return names
     found = attributes_of(entry, kind)
     return None if found is NO_ATTRIBUTES else found
+
+
+def slots_of(entry: Any) -> list[str]:
+    """The attributes that an object has in slots."""
+    return [
+        name
+        for base in mro(type(entry))
+        for name, place in names_of(base).items()
+        if type(place) is MemberDescriptorType and not name.startswith("__")
+    ]
 
 
 def holders_of(item: Any) -> list[Any]:
@@ -356,8 +447,8 @@ def holders_of(item: Any) -> list[Any]:
     Which of them has it when it is looked for is not known until then.
     """
     kind = type(item)
-    classes = (*_mro(item)[1:], *_mro(kind)) if issubclass(kind, type) else _mro(kind)
-    return [item, *(base for base in classes if _flags(base) & HEAP)]
+    classes = (*mro(item)[1:], *mro(kind)) if issubclass(kind, type) else mro(kind)
+    return [item, *(base for base in classes if is_heap(base))]
 
 
 def home_of(function: FunctionType) -> Any:
@@ -374,7 +465,7 @@ def module_of(cls: type) -> str:
 
 
 def _inherited_hash(base: type) -> Any:
-    for cls in _mro(base):
+    for cls in mro(base):
         names = names_of(cls)
         if "__hash__" in names:
             return names["__hash__"]

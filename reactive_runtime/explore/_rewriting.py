@@ -19,6 +19,7 @@ handed.
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 import sys
 from collections.abc import Callable, Iterable
@@ -28,7 +29,18 @@ from typing import Any, Final
 
 from reactive_runtime.explore._scopes import SCOPES, Scopes, children, located
 
-__all__ = ["ASSERTIONS", "IN_PLACE", "OPERATIONS", "SITES", "Site", "compiled", "compiled_with_a_stop", "hook_name"]
+__all__ = [
+    "ASSERTIONS",
+    "HIDDEN",
+    "HIDDEN_STORES",
+    "IN_PLACE",
+    "OPERATIONS",
+    "SITES",
+    "Site",
+    "compiled",
+    "compiled_with_a_stop",
+    "hook_name",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,17 @@ ASSERTIONS: Final = "@pytest_ar"
 _OF_THE_FRAME: Final = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec"})
 """Functions that look at the frame they are called from."""
 
+_EVALUATING: Final = frozenset({"eval", "exec"})
+_OF_LOCALS: Final = frozenset({"locals", "vars", "dir"})
+_NAMESPACES: Final = frozenset({"__globals__", "f_globals"})
+"""Attributes that are the names of a module."""
+
+HIDDEN: Final = frozenset({"cell_contents", "f_locals"})
+"""Attributes under which names that functions share are reached, and it can't be seen which."""
+
+HIDDEN_STORES: Final = HIDDEN | {"__class__", "__bases__", "__code__"}
+"""Attributes on which it depends what others are."""
+
 _NUMBERS: Final = (int, float, complex)
 
 _IN_PLACE: Final = {
@@ -94,7 +117,10 @@ def hook_name(hook: str) -> str:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the bodies of functions; the rest of a module has run already."""
 
-    def __init__(self, filename: str, source: str, tree: ast.Module, first: int | None = None) -> None:
+    def __init__(
+        self, filename: str, source: str, tree: ast.Module, first: int | None = None, *, part: bool = False
+    ) -> None:
+        self._part = part
         self._again = first  # the number of the next site, where they have numbers already
         self._filename = filename
         self._lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -116,14 +142,29 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self._block(node.body)
         self._scopes.pop()
         self._classes.pop()
+        if self._functions:
+            self._binds(node)
+            node.bases = [self.visit(item) for item in node.bases]
+            node.keywords = [self.visit(item) for item in node.keywords]
         return node
+
+    def _binds(self, node: Any) -> None:
+        """A function or a class gets its name, once its decorators have returned: the name may be shared."""
+        node.decorator_list = [self.visit(item) for item in node.decorator_list]
+        if self._shared_name(node.name):
+            name = ast.Constant(self._key(node.name))
+            binding = self._at(self._call("binding", name, self._site(node, "define")), node)
+            for item in (one for one in ast.walk(binding) if isinstance(one, ast.expr)):
+                item.lineno = item.end_lineno = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            node.decorator_list.insert(0, binding)
 
     def _function(self, node: Any) -> ast.AST:
         outermost, scope = not self._functions, self._module[node]
         if outermost:
             self._functions.append(scope.cells)
         else:
-            node.decorator_list = [self.visit(item) for item in node.decorator_list]
+            self._binds(node)
+            self._given(node.args)
         self._names.append(node.name)
         self._scopes.append(scope.bound)
         begins = self._site(node, "begin") if scope.yields else None
@@ -143,6 +184,11 @@ class _Rewriter(ast.NodeTransformer):
         return rewritten
 
     visit_FunctionDef = visit_AsyncFunctionDef = _function  # noqa: N815
+
+    def _given(self, arguments: ast.arguments) -> None:
+        """What arguments are where they are not given is evaluated outside of the function."""
+        arguments.defaults = [self.visit(item) for item in arguments.defaults]
+        arguments.kw_defaults = [None if item is None else self.visit(item) for item in arguments.kw_defaults]
 
     def _fills(self, node: Any) -> list[ast.expr] | None:
         """What `filled` gets where a function returns, if a cache may keep the value."""
@@ -170,6 +216,8 @@ class _Rewriter(ast.NodeTransformer):
         outermost = not self._functions
         if outermost:
             self._functions.append(set())
+        else:
+            self._given(node.args)
         self._scopes.append(self._module[node].bound)
         node.body = self.visit(node.body)
         self._scopes.pop()
@@ -207,9 +255,11 @@ class _Rewriter(ast.NodeTransformer):
         end = None if called is None else (called.end_lineno, called.end_col_offset)
         text = self._text(node)
         name = isinstance(node, ast.Name)
-        if verb == "fill":
+        if verb in ("fill", "define"):
             text = node.name
         stores = text.rpartition(".")[2] if verb in ("store", "delete") and (name or "." in text) else ""
+        if verb == "define":
+            stores = text
         if verb == "fill" and any("property" in ast.unparse(item) for item in node.decorator_list):
             stores = str(self._mangled(text).value)
         building = self._names[-1] in ("__init__", "__new__", "__post_init__") and not name
@@ -247,7 +297,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def _of_the_module(self, name: str) -> bool:
         """Whether it is a name of the module that no function changes by that name alone."""
-        return name in self._variables and not any(name in scope for scope in self._scopes)
+        if any(name in scope for scope in self._scopes):
+            return False
+        return name in self._variables or (self._part and not hasattr(builtins, name))
 
     @staticmethod
     def _at(new: Any, old: ast.AST) -> Any:
@@ -259,11 +311,14 @@ class _Rewriter(ast.NodeTransformer):
         """`node`, loaded; `hook` says what becomes of an attribute: load (looked into), take (kept), use, call."""
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             if _is_super(node.value):
-                return node
+                given = [node.value, self._mangled(node.attr), self._site(node, "load")]
+                return self._at(self._call("inherited", *given), node)  # type: ignore[no-any-return]
             site = self._site(node, "load", call)
             base = self._base(node)
             loaded = self._at(self._call(hook, base, self._mangled(node.attr), site), node)
-            return self._mapped(loaded) if node.attr == "__globals__" else loaded
+            if node.attr in HIDDEN:
+                loaded = self._at(self._call("unseen", loaded, site), node)
+            return self._mapped(loaded) if node.attr in _NAMESPACES else loaded
         result: ast.expr = self.visit(node)
         return result
 
@@ -303,6 +358,11 @@ class _Rewriter(ast.NodeTransformer):
         function = node.func
         if isinstance(function, ast.Attribute) and not _is_super(function.value):
             node.func = self._load(function, "call", node)
+        elif isinstance(function, ast.Name) and (
+            function.id in _EVALUATING
+            or (function.id in _OF_LOCALS and not node.args and not node.keywords and self._functions[0])
+        ):
+            node.func = self._at(self._call("unseen", function, self._site(node, "call", node)), function)
         elif not (
             (isinstance(function, ast.Name) and function.id in _OF_THE_FRAME)
             or (isinstance(function, ast.Attribute) and function.attr == "__init__")
@@ -425,8 +485,16 @@ class _Rewriter(ast.NodeTransformer):
         return self._at(self._call("second", self._name_point(node, "load", False), node), node)  # type: ignore[no-any-return]
 
     def _name_point(self, node: ast.Name, verb: str, writes: bool) -> ast.Call:
-        key = ast.Constant(f"{self._filename}{':' if node.id in self._module.globals else '·'}{node.id}")
-        return self._call("at", key, self._site(node, verb), ast.Constant(writes))
+        return self._call("at", ast.Constant(self._key(node.id)), self._site(node, verb), ast.Constant(writes))
+
+    def _key(self, name: str) -> str:
+        """What a name that functions share is called."""
+        return f"{self._filename}{':' if name in self._module.globals else '·'}{name}"
+
+    def _kept(self, name: str, node: Any, load: str) -> ast.Assign:
+        """What has a temporary name gets its own, which functions share."""
+        target = self._at(ast.Name(name, ast.Store()), node)
+        return self._stores(target, self._at(ast.Name(load, ast.Load()), node))[0]  # type: ignore[return-value]
 
     # -- stores ------------------------------------------------------------------------------------------------
 
@@ -434,7 +502,10 @@ class _Rewriter(ast.NodeTransformer):
         """`target = value`, where `value` may be evaluated once only."""
         if isinstance(target, ast.Attribute):
             site = self._site(target, "store")
-            call = self._call(_storing(target), value, self._base(target), self._mangled(target.attr), site)
+            base = self._base(target)
+            if target.attr in HIDDEN_STORES:
+                base = self._at(self._call("unseen", base, site), target)
+            call = self._call(_storing(target), value, base, self._mangled(target.attr), site)
             return [self._at(ast.Expr(call), target)]
         if isinstance(target, ast.Subscript):
             site = self._site(target, "store")
@@ -577,15 +648,136 @@ class _Rewriter(ast.NodeTransformer):
         node.msg = None if node.msg is None else self.visit(node.msg)
         return node
 
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> Any:
+        node.iter = self._load(node.iter, "load")
+        return self._loop(node)
+
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self._each(node.iter)
+        return self._loop(node)
+
+    def _loop(self, node: ast.For | ast.AsyncFor) -> Any:
         later: list[ast.stmt] = []
         node.target = self._simple(node.target, later)
         node.body = [*later, *self._block(node.body)]
         node.orelse = self._block(node.orelse)
         return node
 
-    def visit_With(self, node: ast.With) -> Any:
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node.iter = self._each(node.iter)
+        node.ifs = [self._looked(item) for item in node.ifs]
+        later: list[ast.stmt] = []
+        node.target = self._simple(node.target, later)
+        stored = [item.value for item in later if isinstance(item, ast.Expr)]
+        no: Any = ast.Constant(None)
+        node.ifs[:0] = [self._at(ast.Compare(item, [ast.Is()], [no]), item) for item in stored]  # each stores
+        return node
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        names = {name for item in ast.walk(node) if isinstance(item, ast.MatchClass) for name in item.kwd_attrs}
+        looks = any(isinstance(item, _LOOKING_PATTERNS) for item in ast.walk(node))
+        if looks:
+            site = self._site(node.subject, "match")
+            given = [ast.Tuple([ast.Constant(item) for item in sorted(names)], ast.Load()), site]
+            node.subject = self._at(self._call("matched", self._load(node.subject, "load"), *given), node.subject)
+        else:
+            node.subject = self._looked(node.subject)
+        for case in node.cases:
+            values: list[ast.expr] = []
+            case.pattern = self._pattern(case.pattern, values)
+            tests = [self._at(self.visit(item), case.pattern) for item in values]
+            guard = None if case.guard is None else self._looked(case.guard)
+            kept = self._captured(case.pattern)
+            if guard is not None and kept:
+                for one in reversed(kept):
+                    named = self._at(ast.NamedExpr(one.targets[0], one.value), one)  # type: ignore[arg-type]
+                    guard = self._at(self._call("second", named, guard), one)
+                kept = []
+            if guard is not None:
+                tests.append(guard)
+            case.guard = (
+                tests[0] if len(tests) == 1 else self._at(ast.BoolOp(ast.And(), tests), node) if tests else None
+            )
+            case.body = [*kept, *self._block(case.body)]
+        return node
+
+    def _pattern(self, pattern: Any, values: list[ast.expr]) -> Any:
+        """The same pattern without comparisons with attributes: each of them is added to `values`."""
+        options: list[Any] = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+        if all(isinstance(item, ast.MatchValue) for item in options):
+            if not any(isinstance(item.value, ast.Attribute) for item in options):
+                return pattern
+            name = self._temporary()
+            compared: list[ast.expr] = [
+                self._at(ast.Compare(self._at(ast.Name(name, ast.Load()), item), [ast.Eq()], [item.value]), item)
+                for item in options
+            ]
+            whole = compared[0] if len(compared) == 1 else self._at(ast.BoolOp(ast.Or(), compared), pattern)
+            values.append(whole)
+            return self._at(ast.MatchAs(None, name), pattern)
+        if not isinstance(pattern, ast.MatchOr):
+            for part in ("patterns", "kwd_patterns"):
+                if hasattr(pattern, part):
+                    setattr(pattern, part, [self._pattern(item, values) for item in getattr(pattern, part)])
+            if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+                pattern.pattern = self._pattern(pattern.pattern, values)
+        return pattern
+
+    def _captured(self, pattern: ast.pattern) -> list[ast.Assign]:
+        """What gives names that functions share what a pattern has caught, under other names."""
+        names: dict[str, str] = {}
+        kept: list[ast.Assign] = []
+        for item in ast.walk(pattern):
+            part = "rest" if isinstance(item, ast.MatchMapping) else "name"
+            name = getattr(item, part, None)
+            if isinstance(name, str) and self._shared_name(name):
+                if name not in names:
+                    names[name] = self._temporary()
+                    kept.append(self._kept(name, item, names[name]))
+                setattr(item, part, names[name])
+        return kept
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        node.type = None if node.type is None else self.visit(node.type)
+        node.body = self._block(node.body)
+        if node.name is not None and self._shared_name(node.name):
+            name, node.name = node.name, self._temporary()
+            gone = self.visit_Delete(self._at(ast.Delete([self._at(ast.Name(name, ast.Del()), node)]), node))
+            gone.insert(0, self._at(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)), node))
+            body = self._at(ast.Try(node.body, [], [], gone), node)
+            node.body = [self._kept(name, node, node.name), body]
+        return node
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        return self._imported(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        names = ast.Tuple([ast.Constant(item.name) for item in node.names], ast.Load())
+        module = ast.Constant("." * node.level + (node.module or ""))
+        package = self._at(ast.Name("__package__", ast.Load()), node)
+        looked = self._call("imported", module, package if node.level else ast.Constant(None), names)
+        looked.args.append(self._site(node, "import"))
+        return [self._at(ast.Expr(looked), node), *self._imported(node)]
+
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
+        later: list[ast.stmt] = []
+        for item in node.names:
+            if item.asname is not None and self._shared_name(item.asname):
+                name, item.asname = item.asname, self._temporary()
+                later.append(self._kept(name, node, item.asname))
+            elif item.asname is None and self._shared_name(bound := item.name.partition(".")[0]):
+                if isinstance(node, ast.Import) and "." in item.name:
+                    target = self._at(ast.Name(bound, ast.Store()), node)
+                    later.append(self._at(ast.Expr(self._name_point(target, "store", True)), node))
+                else:
+                    item.asname = self._temporary()
+                    later.append(self._kept(bound, node, item.asname))
+        return [node, *later]
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> Any:
+        return self.visit_With(node)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> Any:
         later: list[ast.stmt] = []
         for item in node.items:
             item.context_expr = self._load(item.context_expr, "load")
@@ -606,27 +798,12 @@ class _Rewriter(ast.NodeTransformer):
 
     # -- what is left alone ------------------------------------------------------------------------------------
 
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
-        return node
-
-    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
-        return node
-
-    def visit_Match(self, node: ast.Match) -> ast.AST:
-        node.subject = self._looked(node.subject)
-        for case in node.cases:
-            case.guard = None if case.guard is None else self._looked(case.guard)
-            case.body = self._block(case.body)
-        return node
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self._each(node.iter)
-        node.ifs = [self._looked(item) for item in node.ifs]
-        return node
-
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         return node
 
+
+_LOOKING_PATTERNS: Final = (ast.MatchClass, ast.MatchSequence, ast.MatchMapping)
+"""Patterns that look into what they are compared with."""
 
 _FRESH: Final = (
     ast.Constant, ast.JoinedStr, ast.Lambda, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Set,
@@ -686,23 +863,27 @@ def _explains(node: ast.If) -> bool:
     )
 
 
-def compiled(source: str, filename: str, *, asserting: bool = False) -> CodeType:
+def compiled(source: str, filename: str, *, asserting: bool = False, part: bool = False) -> CodeType:
     """`source`, compiled with its accesses as calls; `asserting`: after pytest has rewritten each `assert`.
+
+    `part` says that the module is more than this, as with a cell of a notebook: others may assign to each name.
 
     Raises SyntaxError as `compile` does.
     """
     tree = _parsed(source, filename, asserting)
-    return _compiled(_Rewriter(filename, source, tree).visit(tree), filename)
+    return _compiled(_Rewriter(filename, source, tree, part=part).visit(tree), filename)
 
 
-def compiled_with_a_stop(source: str, filename: str, line: int, *, asserting: bool, first: int | None) -> CodeType:
+def compiled_with_a_stop(
+    source: str, filename: str, line: int, *, asserting: bool, first: int | None, part: bool
+) -> CodeType:
     """The same with a question before a line, and a call of the debugger where the answer is yes.
 
     `first` is the number of the first site, where the source was compiled before; None: accesses stay what they are.
     """
     tree = _parsed(source, filename, asserting)
     if first is not None:
-        tree = _Rewriter(filename, source, tree, first).visit(tree)
+        tree = _Rewriter(filename, source, tree, first, part=part).visit(tree)
     _ask_before(tree, line)
     return _compiled(tree, filename)
 

@@ -35,7 +35,7 @@ from types import (
 from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
-from reactive_runtime.explore._kinds import CACHE, home_of
+from reactive_runtime.explore._kinds import CACHE, home_of, module_of, mro, names_of
 from reactive_runtime.explore._observations import Expectation, check_outcomes
 
 __all__ = ["Scenario", "checks_nothing", "judge", "modules_of", "nothing", "parts_of_state", "scenario_of"]
@@ -303,30 +303,70 @@ def parts_of_state(state: Any) -> list[Any]:
 def _plain(item: Any) -> Any:
     """The function or the class in it."""
     item = _bare(item)
-    return _bare(inspect.unwrap(item)) if callable(item) else item
+    return _bare(inspect.unwrap(item)) if callable(item) and not issubclass(type(item), type) else item
 
 
 def _layers(item: Any) -> Iterator[Any]:
     """The function or the class in it, and the functions that wrap it."""
     item, plain = _bare(item), _plain(item)
-    while item is not plain and isinstance(item, FunctionType) and "__wrapped__" in item.__dict__:
+    while item is not plain and type(item) is FunctionType and "__wrapped__" in item.__dict__:
         yield item
         item = _bare(item.__dict__["__wrapped__"])
     yield plain
 
 
 def _bare(item: Any) -> Any:
-    while isinstance(item, functools.partial):
+    while issubclass(type(item), functools.partial):
         item = item.func
-    return getattr(item, "__func__", item)
+    return item.__func__ if type(item) in (MethodType, staticmethod, classmethod) else item
 
 
 def _module(item: Any) -> ModuleType | None:
-    if isinstance(item, ModuleType):
-        return item
-    if isinstance(item, FunctionType):
-        return sys.modules.get(home_of(item) or "")
-    return sys.modules.get(getattr(item, "__module__", None) or "")
+    kind = type(item)
+    if issubclass(kind, ModuleType):
+        return item  # type: ignore[no-any-return]
+    name = home_of(item) if kind is FunctionType else module_of(item if issubclass(kind, type) else kind)
+    found: Any = sys.modules.get(name) if type(name) is str else None
+    if found is None or issubclass(type(found), ModuleType):
+        module: ModuleType | None = found
+        return module
+    names = next((one.__globals__ for one in _functions_of(item) if home_of(one) == name), None)
+    if names is None:
+        return None
+    known = _replaced.get(id(names))
+    if known is None:
+        known = _replaced[id(names)] = _Replaced(names)
+    vars(known).update(names)
+    return known
+
+
+def _functions_of(item: Any) -> Iterator[FunctionType]:
+    """The function that it is, or those of the class that it is."""
+    for one in names_of(item).values() if issubclass(type(item), type) else [item]:
+        function = one.fget if type(one) is property else _bare(one)
+        if type(function) is FunctionType:
+            yield function
+
+
+class _Replaced(ModuleType):
+    """A module that has put another object in its place in `sys.modules`: only its names are left."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__(names["__name__"])
+        vars(self).update(names)
+        vars(self)["explore·names"] = names
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        vars(self)["explore·names"][name] = value
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        del vars(self)["explore·names"][name]
+
+
+_replaced: Final[dict[int, _Replaced]] = {}
+"""By the id of their names, which they keep; written by the one exploration that runs."""
 
 
 def _package(module: ModuleType | None) -> str:
@@ -345,9 +385,9 @@ def _size(module: ModuleType) -> int:
 def _referred(item: Any) -> Iterator[Any]:
     """The classes, functions and modules that it is made of, or that it refers to by name."""
     found: list[Any] = []
-    if isinstance(item, type):
-        found = [*item.__mro__[1:-1], *vars(item).values()]
-    elif isinstance(item, FunctionType):
+    if issubclass(type(item), type):
+        found = [*mro(item)[1:-1], *names_of(item).values()]
+    elif type(item) is FunctionType:
         names = {name for code in _codes(item.__code__) for name in code.co_names}
         found = [item.__globals__.get(name) for name in names]
         found.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
@@ -369,7 +409,7 @@ def _referred(item: Any) -> Iterator[Any]:
             yield other.__wrapped__
         elif kind is MethodType:
             yield from (other.__func__, type(other.__self__))
-        elif kind.__module__ not in sys.stdlib_module_names:
+        elif module_of(kind) not in sys.stdlib_module_names:
             yield kind
 
 

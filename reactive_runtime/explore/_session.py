@@ -24,6 +24,7 @@ from reactive_runtime.explore._determinism import NotTheSameError, Run, StepReco
 from reactive_runtime.explore._gil import happens_under_a_gil, lets_in
 from reactive_runtime.explore._instrumented import ForeignThreadError
 from reactive_runtime.explore._interrupts import Interrupts
+from reactive_runtime.explore._kinds import module_of
 from reactive_runtime.explore._observations import Observations, expectation, expected_in, observing
 from reactive_runtime.explore._patching import installed
 from reactive_runtime.explore._scenario import (
@@ -114,9 +115,9 @@ class Session:
         """What is looked into."""
         package = reactive_runtime.__name__
         further = [item for item in scenario if not _is_unwatched(item.__name__, package)]
-        own = {name for root in self._program.roots() if type(name := getattr(root, "__module__", None)) is str}
+        own = {name for root in self._program.roots() if type(name := _home(root)) is str}
         self._names = frozenset(item.__name__ for item in [*self.modules, *further]) | own
-        classes = [part for part in parts if isinstance(part, type)]  # a function is made anew in each run
+        classes = [part for part in parts if issubclass(type(part), type)]  # a function is made anew in each run
         functions = code_patcher.functions_in([*self.modules, *self._program.roots(), *classes], self._names)
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
@@ -537,6 +538,11 @@ def _watched(
         if module.__name__ not in seen:
             seen.add(module.__name__)
             yield module
+
+
+def _home(root: Any) -> Any:
+    """The name of the module that a class or a function comes from."""
+    return module_of(root) if issubclass(type(root), type) else getattr(root, "__module__", None)
 
 
 def _is_unwatched(name: str, package: str) -> bool:

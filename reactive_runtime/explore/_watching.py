@@ -21,14 +21,19 @@ from the next run on, since only then it is known from the beginning.
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial, reduce
+from importlib.util import resolve_name
 from operator import attrgetter, itemgetter, methodcaller
 from types import (
+    BuiltinFunctionType,
+    FrameType,
     FunctionType,
     GeneratorType,
+    MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -37,6 +42,7 @@ from types import (
 )
 from typing import Any, Final
 
+import reactive_runtime
 from reactive_runtime.explore._carriers import real_ident
 from reactive_runtime.explore._code_patcher import stored_in
 from reactive_runtime.explore._kinds import (
@@ -53,8 +59,11 @@ from reactive_runtime.explore._kinds import (
     holders_of,
     mapping_of,
     module_of,
+    mro,
+    names_of,
+    slots_of,
 )
-from reactive_runtime.explore._rewriting import IN_PLACE, OPERATIONS, SITES, Site
+from reactive_runtime.explore._rewriting import HIDDEN, HIDDEN_STORES, IN_PLACE, OPERATIONS, SITES, Site
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._task import CUT, Several, Stop, Task
 from reactive_runtime.explore._threads import real_current_thread
@@ -76,6 +85,15 @@ _CALLED: Final = BUILTIN | {CACHE, partial, *_GETTERS}
 """Types of functions of which a function in C, which calls them, does not show what they do."""
 _NAMED: Final = _BOUND | {FunctionType, MethodType, WrapperDescriptorType, MethodDescriptorType}
 _qualname: Final = type.__dict__["__qualname__"].__get__
+_PACKAGE: Final = os.path.dirname(reactive_runtime.__file__)
+_OF_THE_FRAME: Final = (vars, globals, locals, dir, eval, exec)
+"""Functions that look at the frame they are called from."""
+_OF_A_DESCRIPTOR: Final = ("__get__", "__set__", "__delete__")
+_MOST_LOOKED_AT: Final = 100
+"""Objects whose attributes are looked at by one call."""
+_SCALARS: Final = frozenset({int, str, bytes, float, bool, type(None)})
+_DEEPEST_PATTERN: Final = 6
+_self_of_super: Final = super.__dict__["__self__"].__get__
 _WHOLE: Final = ("", "next")
 """Of a location: no attribute, but what a container has in it, or what comes next of an iterator."""
 _LASTING: Final = (ModuleType, type(None))
@@ -83,9 +101,18 @@ _SIMPLE: Final = frozenset({list, dict, set})
 """Types of containers of which all is one location, as a rule."""
 
 
+_finalised: Final[weakref.WeakKeyDictionary[type, bool]] = weakref.WeakKeyDictionary()
+"""Whether objects of a type have a finaliser; written by the one exploration that runs."""
+
+
 def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
     """What keeps the id of `it` from being given to another object: itself; a weak reference, if it has a finaliser."""
-    if type(entry) is not GeneratorType and not hasattr(type(entry), "__del__"):
+    kind = type(entry)
+    finalised = _finalised.get(kind)
+    if finalised is None:
+        finalised = kind is GeneratorType or any("__del__" in names_of(base) for base in mro(kind))
+        _finalised[kind] = finalised
+    if not finalised:
         return entry
     try:
         return weakref.ref(entry, gone)
@@ -493,6 +520,8 @@ class Watcher:
             if known is not None and known[0] is called:
                 return known[1]
             kind = type(called)
+            if kind is BuiltinFunctionType and called in _OF_THE_FRAME:
+                return of_the_frame(called, site, sys._getframe(1))
             if kind is FunctionType:
                 if kinds.known(called):
                     if called.__closure__ is None:
@@ -523,6 +552,14 @@ class Watcher:
                 wrapped[site] = (called, instead)
             return instead
 
+        def of_the_frame(called: Any, site: int, frame: FrameType) -> Any:
+            """A function that looks at the frame it is called from, by another name."""
+            if called is vars:
+                return lambda *given: mapping(called, given, {}, site) if given else frame.f_locals
+            if called is globals:
+                return lambda: mapped(frame.f_globals)
+            return unseen(called, site) if called in (eval, exec) else called
+
         def handing(called: Any, site: int, owner: Any = None) -> Any:
             """`called`, which is code that is not rewritten: what it is handed is accessed as it is called."""
             kind = type(called)
@@ -531,6 +568,8 @@ class Watcher:
                 return lambda *arguments, **keywords: special(called, arguments, keywords, site)
             if name in _ATTRIBUTE and kind in (MethodWrapperType, WrapperDescriptorType):
                 return lambda *arguments: attribute(called, arguments, site)
+            if kind is MethodWrapperType and type(called.__self__) is MemberDescriptorType and name in _OF_A_DESCRIPTOR:
+                return lambda *arguments: slot(called, arguments, site)
             if kinds.is_partial(kind):
                 inner = function(called.func, site)
                 return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
@@ -544,8 +583,12 @@ class Watcher:
                 owner = called.__self__
             if type(owner) is ModuleType:
                 owner = None
-            if owner is not None and kinds.of(type(owner)) is PLAIN:
+            depth = kinds.looks_at_attributes(called, name)
+            whole = owner if depth else None
+            if owner is not None and kinds.of(type(owner)) is PLAIN and type(owner) not in kinds.records:
                 owner = None
+            if kinds.evaluates(called):
+                unseen(called, site)
             writes = kinds.changes(called, name, owner)
             blind, place = kinds.place(called)
             calls = kinds.calls(called, name, owner)
@@ -563,6 +606,8 @@ class Watcher:
                         gather(found, owner, site, writes, blind)
                     elif place is not None:
                         at_place(found, place, site, blind)
+                    if depth:
+                        attributes(found, [*arguments, *keywords.values(), whole], site, depth, blind)
                     if found:
                         accessed(found)
                     if calls:
@@ -588,6 +633,8 @@ class Watcher:
                 found.append((find(entry, ""), site, writes, entry, "", entry))
                 return
             kind = kinds.of(type(entry))
+            if type(entry) in kinds.records:
+                attributes(found, [entry], site, 1, blind, writes)
             if kind is PLAIN:
                 return
             if id(entry) in in_mappings:
@@ -608,6 +655,110 @@ class Watcher:
                 for other in kinds.beneath(entry):
                     gather(found, other, site, writes and kind is not STEPPING, blind or kind is OPAQUE)
 
+        def attributes(
+            found: list[_Access], entries: list[Any], site: int, depth: int, blind: bool, writes: bool = False
+        ) -> None:
+            """All attributes are looked at, and those of what these are, to a depth."""
+            seen: set[int] = set()
+            while entries and depth:
+                further: list[Any] = []
+                for entry in entries:
+                    kind = type(entry)
+                    if id(entry) in seen or issubclass(kind, ModuleType | type) or len(seen) > _MOST_LOOKED_AT:
+                        continue
+                    seen.add(id(entry))
+                    if kind in (list, tuple, dict, set):
+                        if kind is not tuple:
+                            gather(found, entry, site, writes, blind)
+                        further.extend(entry.values() if kind is dict else entry)
+                        continue
+                    if kinds.of(kind) is not PLAIN:
+                        continue
+                    for name in slots_of(entry):
+                        if name in written:
+                            found.append((find(entry, name), site, writes, entry, name, None))
+                    for name in of_classes:
+                        found.extend((find(one, name), site, writes, one, name, None) for one in holders_of(entry)[1:])
+                    held = mapping_of(entry)
+                    if held is not None:
+                        mapped(entry)
+                        gather(found, held, site, writes, blind)
+                        further.extend(dict.values(held))
+                entries, depth = further, depth - 1
+
+        def matched(value: Any, names: tuple[str, ...], site: int) -> Any:
+            """A value is looked into by patterns, one after the other: as one step, which it is not."""
+            if not scheduler.watching or type(value) in _SCALARS:
+                return value
+            found: list[_Access] = []
+            entries, depth = [value], _DEEPEST_PATTERN
+            while entries and depth:
+                further: list[Any] = []
+                for entry in entries:
+                    kind = type(entry)
+                    if kind in _SCALARS:
+                        continue
+                    gather(found, entry, site, False)
+                    if kind in (list, tuple):
+                        further.extend(entry[:_MOST_LOOKED_AT])
+                    elif kind is dict:
+                        further.extend(list(dict.values(entry))[:_MOST_LOOKED_AT])
+                    elif kinds.of(kind) is PLAIN:
+                        given = kinds.method(kind, "__match_args__")
+                        for name in {*names, *(given if type(given) is tuple else ())}:
+                            if name in of_classes:
+                                found.extend(
+                                    (find(one, name), site, False, one, name, None) for one in holders_of(entry)
+                                )
+                            elif name in written:
+                                found.append((find(entry, name), site, False, entry, name, None))
+                            further.append(dict.get(mapping_of(entry) or {}, name))
+                entries, depth = further, depth - 1
+            for location, *_ in found:
+                location.blind.add(site)
+            if found:
+                accessed(found)
+            return value
+
+        def inherited(entry: Any, name: str, site: int) -> Any:
+            """An attribute of `super()`: of one of the classes."""
+            if scheduler.watching and name in of_classes:
+                holders = holders_of(_self_of_super(entry))[1:]
+                accessed([(find(one, name), site, False, one, name, None) for one in holders])
+            return getattr(entry, name)
+
+        def unseen(entry: Any, site: int) -> Any:
+            """What is done with it can't be seen: code is run from a text, a name is reached through its cell."""
+            if scheduler.watching and not SITES[site].filename.startswith(_PACKAGE):  # which has rewritten what it runs
+                watcher._blind.add(site)
+            return entry
+
+        def binding(key: str, site: int) -> Callable[[Any], Any]:
+            """A function or a class gets its name, which functions share."""
+
+            def bound(entry: Any) -> Any:
+                at(key, site, True)
+                return entry
+
+            return bound
+
+        def imported(name: str, package: str | None, names: tuple[str, ...], site: int) -> None:
+            """Names of a module are imported."""
+            if scheduler.watching:
+                if package is not None:
+                    name = resolve_name(name, package)
+                module = sys.modules.get(name)
+                if module is not None:
+                    accessed([(find(module, one), site, False, module, one, None) for one in names if one in written])
+
+        def slot(called: Any, arguments: tuple[Any, ...], site: int) -> Any:
+            """A slot is read or stored through its descriptor."""
+            if scheduler.watching and arguments and arguments[0] is not None:
+                name = called.__self__.__name__
+                given = arguments if called.__name__ == "__set__" else arguments[:1]
+                changed(called.__name__ != "__get__", (given[0], name, *given[1:]), site)
+            return called(*arguments)
+
         def at_place(found: list[_Access], place: str, site: int, blind: bool) -> None:
             """Something that no object stands for: files, a database, the state of a package."""
             location = locations.get(place)
@@ -625,12 +776,16 @@ class Watcher:
             given = arguments if type(called) is WrapperDescriptorType else (called.__self__, *arguments)
             if scheduler.watching and len(given) > 1:
                 changed(called.__name__ != "__getattribute__", given, site)
+                if given[1] == "__dict__" and len(given) > 2:
+                    return replaced(given[0], lambda: called(*arguments))
             return called(*arguments)
 
         def changed(writes: bool, given: tuple[Any, ...], site: int) -> None:
             entry, name = given[:2]
             if name == "__dict__":
                 mapped(entry)
+            if name in HIDDEN_STORES and (writes or name in HIDDEN):
+                unseen(entry, site)
             if writes and type(name) is str:
                 watcher.by_name.add(name)
                 writing(entry, name)
@@ -646,6 +801,8 @@ class Watcher:
             """`getattr`, `setattr` and their like."""
             if scheduler.watching and len(arguments) > 1:
                 changed(called in (setattr, delattr), arguments if called is setattr else arguments[:2], site)
+                if called is setattr and arguments[1] == "__dict__":
+                    return replaced(arguments[0], lambda: called(*arguments))
             return called(*arguments, **keywords)
 
         def asking(called: Any, site: int) -> Callable[..., Any]:
@@ -817,9 +974,21 @@ class Watcher:
 
         def store_mapping(value: Any, entry: Any, name: str, site: int) -> None:
             """`entry.__dict__ = value`: other objects may have the same."""
-            store(value, entry, name, site)
-            if mapped(entry) is entry and id(value) in in_mappings:
-                watcher._is_one_place(in_mappings[id(value)])
+            replaced(entry, lambda: store(value, entry, name, site))
+
+        def replaced(entry: Any, store: Callable[[], object]) -> Any:
+            """An object gets another mapping, which others may have, too. What it has in it stays where it was."""
+            before = mapping_of(entry)
+            result = store()
+            mapped(entry)
+            after = mapping_of(entry)
+            if scheduler.active and after is not None:
+                if id(after) in in_mappings:
+                    watcher._is_one_place(in_mappings[id(after)])
+                if before is not None and before is not after:
+                    watcher._alive.append(before)
+                    locations.setdefault((id(after), ""), watcher._of_mapping(before))
+            return result
 
         def delete(entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
@@ -917,6 +1086,11 @@ class Watcher:
             "resumed": resumed,
             "each": each,
             "mapped": mapped,
+            "unseen": unseen,
+            "inherited": inherited,
+            "matched": matched,
+            "binding": binding,
+            "imported": imported,
             "store": store,
             "store_mapping": store_mapping,
             "delete": delete,

@@ -147,3 +147,97 @@ def test_what_stands_among_modules_and_is_none_is_left_out_and_an_error_leaves_n
         with pytest.raises(MemoryError):
             explore(Counted)
     assert explore(Counted).failure is None
+
+
+REPLACED = """
+import sys
+import threading
+LOCK = threading.Lock()
+total = 0
+
+class Counter:
+    def __init__(self): self.count = 0
+    def increment(self): self.count += 1
+
+def increment():
+    global total
+    total += 1
+
+def increment_locked():
+    with LOCK: increment()
+
+def reset():
+    global total
+    total = 0
+
+class Face:
+    Counter, LOCK = Counter, LOCK
+    increment, increment_locked, reset = map(staticmethod, (increment, increment_locked, reset))
+    def __init__(self): self.count, self.counter = 0, Counter()
+    @property
+    def total(self): return total
+
+class Within:
+    def __init__(self): reset()
+    def actor_a(self): increment()
+    actor_b = actor_a
+    def at_end(self): assert total == 2
+
+class WithinLocked(Within):
+    def actor_a(self): increment_locked()
+    actor_b = actor_a
+
+Face.Within, Face.WithinLocked = Within, WithinLocked
+sys.modules[__name__] = Face()
+"""
+APP_OF_REPLACED = """
+import sys
+import {library}
+from {library} import Counter, Within, WithinLocked
+
+class OfAClass:
+    def __init__(self): self.counter = Counter()
+    def actor_a(self): self.counter.increment()
+    actor_b = actor_a
+    def at_end(self): assert self.counter.count == 2
+
+class OfAFunction:
+    def __init__(self): {library}.reset()
+    def actor_a(self): {library}.increment()
+    actor_b = actor_a
+    def at_end(self): assert {library}.total == 2
+
+class OfAFunctionLocked(OfAFunction):
+    def actor_a(self): {library}.increment_locked()
+    actor_b = actor_a
+
+class OfAnObject:
+    def __init__(self): {library}.counter.count = 0
+    def actor_a(self): {library}.counter.increment()
+    actor_b = actor_a
+    def at_end(self): assert {library}.counter.count == 2
+
+class OfItself:
+    def __init__(self): {library}.count = 0
+    def actor_a(self): {library}.count += 1
+    def actor_b(self): sys.modules["{library}"].count += 1
+    def at_end(self): assert {library}.count == 2
+"""
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["OfAClass", "OfAFunction", "OfAFunctionLocked", "OfAnObject", "OfItself", "Within", "WithinLocked"],
+)
+def test_what_a_module_has_put_in_its_own_place_is_looked_into(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"replaced_{scenario.lower()}"
+    (tmp_path / f"{name}.py").write_text(REPLACED)
+    (tmp_path / f"app_of_{name}.py").write_text(APP_OF_REPLACED.format(library=name))
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    result = explore(getattr(importlib.import_module(f"app_of_{name}"), scenario), strategy="dpor")
+    assert (str(result.verdict) == "exhausted") == scenario.endswith("Locked"), result
+    for module in (name, f"app_of_{name}"):
+        del sys.modules[module]
