@@ -208,7 +208,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                 stand_in = renamed.get(id(value))
                 if stand_in is not None and module is not primitives and callable(value):
                     undo.set(module, name, stand_in)
-                elif isinstance(value, _REAL_LOCAL) and module not in (exits, trampoline):
+                elif issubclass(type(value), _REAL_LOCAL) and module not in (exits, trampoline):
                     made = threads.local_like(value)
                     if made is not None:
                         undo.set(module, name, made)
@@ -219,9 +219,10 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                         )
             for owner in _owners_of_locks(module):
                 for name, value in list(_names_of(owner).items()):
-                    if not isinstance(value, _REAL_LOCKS) or (isinstance(value, _REAL_LOCK) and value.locked()):
+                    kind = type(value)
+                    if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
                         continue
-                    again = isinstance(value, _REAL_RLOCK)
+                    again = issubclass(kind, _REAL_RLOCK)
                     if id(value) not in locks:  # one lock may have several names
                         lock = instrumented.RLock() if again else instrumented.Lock()
                         locks[id(value)] = _lasting(scheduler, lock)
@@ -271,7 +272,7 @@ def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
                 seen.add(id(value))
                 stack.append(value)
                 yield value
-            elif isinstance(value, functools.cached_property):
+            elif issubclass(type(value), functools.cached_property):
                 yield value
 
 

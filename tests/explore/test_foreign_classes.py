@@ -72,6 +72,78 @@ def test_a_lock_with_two_names_is_one_lock(engine: Any) -> None:
     assert explore(LockedByTwoNames, engine=engine).assert_holds().verdict.kind == "exhausted"
 
 
+class Secretive(type):
+    """A metaclass that shows nothing once it is closed."""
+
+    closed = False
+
+    def __getattribute__(cls, name: str) -> Any:
+        if Secretive.closed and not name.startswith(("bump", "m")):
+            raise RuntimeError(f"{name}?")
+        return super().__getattribute__(name)
+
+
+class Secret(metaclass=Secretive):
+    m = 0
+
+    def bump(self) -> None:
+        self.m += 1
+
+
+class OfASecret(Counts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.secret = Secret()
+
+    def actor_a(self) -> None:
+        self.secret.bump()
+
+    actor_b = actor_a
+
+    def at_end(self) -> None:
+        assert self.secret.m == 2, "lost"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nothing_of_a_metaclass_runs(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Secretive, "closed", True)
+    failure = explore(OfASecret, engine=engine).failure
+    assert failure is not None
+    assert "lost" in failure.message
+
+
+GLOBALS = 0
+
+
+class NamesOfTheModule:
+    """Functions that look at the frame they are called from have other names here."""
+
+    def __init__(self) -> None:
+        global GLOBALS
+        GLOBALS = 0
+
+    def bump(self) -> None:
+        names, here, there, look = globals, locals, vars, dir
+        mine = names()
+        assert mine["__name__"] == __name__
+        assert here()["mine"] is there()["mine"] is mine
+        assert "mine" in look()
+        assert sys._getframe().f_globals is mine
+        mine["GLOBALS"] = mine["GLOBALS"] + 1
+
+    actor_a = actor_b = bump
+
+    def at_end(self) -> None:
+        assert GLOBALS == 2, "lost"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_looks_at_a_frame_sees_that_of_the_program_by_whatever_name(engine: Any) -> None:
+    failure = explore(NamesOfTheModule, engine=engine).failure
+    assert failure is not None
+    assert failure.message == "lost"
+
+
 class Told(dict[str, Any]):
     """A mapping that tells who looks at it."""
 
