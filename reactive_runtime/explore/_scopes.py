@@ -141,14 +141,14 @@ def located(tree: ast.Module) -> ast.Module:
     stack: list[tuple[Any, int, int, int, int]] = [(tree, 1, 0, 1, 0)]
     while stack:
         node, line, column, end, end_column = stack.pop()
-        own = node.__dict__
-        if "lineno" in own:
-            line, column = own["lineno"], own["col_offset"]
-        elif node._attributes:
-            node.lineno, node.col_offset = line, column
-        if own.get("end_lineno") is not None:
-            end, end_column = own["end_lineno"], own["end_col_offset"]
-        elif node._attributes:
-            node.end_lineno, node.end_col_offset = end, end_column
+        if node._attributes:
+            own = node.__dict__
+            line = own.setdefault("lineno", line)
+            column = own.setdefault("col_offset", column)
+            if own.get("end_lineno") is None:
+                node.end_lineno = end
+            if own.get("end_col_offset") is None:
+                node.end_col_offset = end_column
+            end, end_column = node.end_lineno, node.end_col_offset
         stack.extend([(child, line, column, end, end_column) for child in reversed(children(node))])
     return tree
