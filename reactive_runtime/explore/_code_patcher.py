@@ -6,11 +6,13 @@ import builtins
 import contextlib
 import functools
 import linecache
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
+import reactive_runtime
 from reactive_runtime.explore._kinds import (
     CACHE,
     home_of,
@@ -30,6 +32,7 @@ from reactive_runtime.explore._rewriting import (
     compiled,
     compiled_with_a_stop,
     hook_name,
+    plain_codes,
 )
 
 __all__ = [
@@ -119,20 +122,34 @@ class _File:
     sites: range
     stored: frozenset[str]
     """The attributes that are stored outside of `__init__`."""
+    explained: bool
+    """Whether pytest has rewritten its assertions."""
+    plain: dict[tuple[Any, ...], list[CodeType]] = field(default_factory=dict)
+    """The code of each function as it would be loaded now; empty until it is asked for."""
     codes: dict[int, tuple[CodeType, CodeType | None]] = field(default_factory=dict)
     """What stands for a code of the file, by its identity: both."""
 
     def code_for(self, code: CodeType) -> CodeType | None:
-        """The rewritten code of a function of this file; None where it has none."""
+        """The rewritten code of a function of this file; None where it has none, or is not what stands there."""
         known = self.codes.get(id(code))
         if known is None:
             new = self.table.get(_key(code))
-            known = self.codes[id(code)] = (
-                code,
-                new if new is not None and new.co_freevars == code.co_freevars else None,
-            )
+            fits = new is not None and new.co_freevars == code.co_freevars and self.has(code)
+            known = self.codes[id(code)] = (code, new if fits else None)
         return known[1]
 
+    def has(self, code: CodeType) -> bool:
+        """Whether a function's code is that of the file as it is now: it may have been edited since it was loaded."""
+        if code.co_filename.startswith(_OWN):
+            return True
+        if not self.plain:
+            for one in plain_codes("".join(self.lines), code.co_filename, self.explained):
+                for inner in _codes(one):
+                    self.plain.setdefault(_key(inner), []).append(inner)
+        return code in self.plain.get(_key(code), ())
+
+
+_OWN: Final = os.path.dirname(reactive_runtime.__file__)
 
 _files: dict[tuple[str, bool], _File] = {}
 """Rewritten once in a process, and once more with assertions of pytest; written by the one exploration that runs."""
@@ -159,9 +176,11 @@ def _is_part(function: FunctionType) -> bool:
     return function.__globals__.get("__file__") != function.__code__.co_filename
 
 
-def _file(filename: str, asserting: bool, part: bool) -> _File:
+def _file(filename: str, function: FunctionType) -> _File:
     """SyntaxError where its source can't be read; OSError where there is none."""
     lines = linecache.getlines(filename)
+    explained = ASSERTIONS in function.__globals__
+    asserting, part = bool(_asserting) and explained, _is_part(function)
     known = _files.get((filename, asserting))
     if known is not None and (known.lines is lines or known.lines == lines):
         known.lines = lines
@@ -173,7 +192,7 @@ def _file(filename: str, asserting: bool, part: bool) -> _File:
         table[key] = None if key in table else code
     sites = range(first, len(SITES))
     stored = frozenset(SITES[site].stores for site in sites if not SITES[site].building) - {""}
-    _files[filename, asserting] = known = _File(lines, table, sites, stored)
+    _files[filename, asserting] = known = _File(lines, table, sites, stored, explained)
     return known
 
 
@@ -301,6 +320,8 @@ class CodePatcher:
         self._hooks = {hook_name(name): hook for name, hook in hooks.items()}
         self.hidden: list[FunctionType] = []
         """Functions without a source, or with one that is not theirs."""
+        self.changed: set[str] = set()
+        """Files that were edited since such functions were loaded."""
         unreadable: set[str] = set()
         self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
         self._plain: dict[str, list[CodeType]] = {}
@@ -310,8 +331,10 @@ class CodePatcher:
             name = code.co_filename
             if name not in files and name not in unreadable:
                 try:
-                    asserting = bool(_asserting) and ASSERTIONS in function.__globals__
-                    files[name] = _file(name, asserting, _is_part(function))
+                    files[name] = _file(name, function)
+                    if not files[name].has(code):  # perhaps it was read before it was edited, and then loaded
+                        linecache.checkcache(name)
+                        files[name] = _file(name, function)
                 except (SyntaxError, OSError):
                     unreadable.add(name)
             new = files[name].code_for(code) if name in files else None
@@ -319,6 +342,8 @@ class CodePatcher:
                 self._pairs.append((function, code, new))
             else:
                 self.hidden.append(function)
+                if name in files and not name.startswith("<") and not files[name].has(code):
+                    self.changed.add(name)
 
     def code_of(self, site: Site) -> CodeType | None:
         """The code, as it was, of the function that the site stands in."""

@@ -40,6 +40,7 @@ __all__ = [
     "compiled",
     "compiled_with_a_stop",
     "hook_name",
+    "plain_codes",
 ]
 
 
@@ -874,6 +875,14 @@ def compiled(source: str, filename: str, *, asserting: bool = False, part: bool 
     return _compiled(_Rewriter(filename, source, tree, part=part).visit(tree), filename)
 
 
+def plain_codes(source: str, filename: str, explained: bool) -> list[CodeType]:
+    """What may be loaded for `source`; `explained`: perhaps after pytest has rewritten each `assert`."""
+    found: list[CodeType] = [compile(source, filename, "exec", dont_inherit=True)]
+    if explained:
+        found.append(compile(_parsed(source, filename, True), filename, "exec", dont_inherit=True))
+    return found
+
+
 def compiled_with_a_stop(
     source: str, filename: str, line: int, *, asserting: bool, first: int | None, part: bool
 ) -> CodeType:
@@ -892,7 +901,8 @@ def _parsed(source: str, filename: str, asserting: bool) -> ast.Module:
     tree = ast.parse(source, filename)
     pytest: Any = sys.modules.get("_pytest.assertion.rewrite") if asserting else None
     if pytest is not None:
-        pytest.rewrite_asserts(tree, source.encode(), filename)
+        finders: list[Any] = [item for item in sys.meta_path if isinstance(item, pytest.AssertionRewritingHook)]
+        pytest.rewrite_asserts(tree, source.encode(), filename, finders[0].config if finders else None)
     return tree
 
 

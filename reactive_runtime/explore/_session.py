@@ -175,9 +175,15 @@ class Session:
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
                 if exchanged.hidden:
-                    names = ", ".join(sorted({function.__code__.co_filename for function in exchanged.hidden}))
-                    note = f"no source of {names}: instructions are points there"
-                    self.notes.extend([] if note in self.notes else [note])
+                    names = {function.__code__.co_filename for function in exchanged.hidden}
+                    notes = [
+                        f"{name} was edited since it was loaded: instructions are points in what was; load it again"
+                        for name in sorted(exchanged.changed)
+                    ]
+                    if names - exchanged.changed:
+                        without = ", ".join(sorted(names - exchanged.changed))
+                        notes.append(f"no source of {without}: instructions are points there")
+                    self.notes.extend(note for note in notes if note not in self.notes)
                     scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), exchanged.hidden, "opcode"))
                 stack.enter_context(exchanged)
                 scheduler.hooked = self._files - {function.__code__.co_filename for function in exchanged.hidden}

@@ -241,3 +241,38 @@ def test_what_a_module_has_put_in_its_own_place_is_looked_into(
     assert (str(result.verdict) == "exhausted") == scenario.endswith("Locked"), result
     for module in (name, f"app_of_{name}"):
         del sys.modules[module]
+
+
+EDITED = """
+class Counts:
+    def __init__(self): self.count = 0
+    def actor_a(self):
+        self.count += 1
+    actor_b = actor_a
+    def at_end(self): assert self.count == 2, "lost"
+"""
+
+
+@pytest.mark.parametrize("edited", ["self.total = 1", "self.count += 2", "pass"])
+def test_a_file_that_was_edited_is_explored_as_it_was_loaded(
+    edited: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "edited_since.py"
+    file.write_text(EDITED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    importlib.invalidate_caches()
+    module = importlib.import_module(file.stem)
+    file.write_text(EDITED.replace("self.count += 1", edited))
+    result = explore(module.Counts)
+    assert result.failure is not None
+    assert result.failure.message == "lost"
+    assert result.notes == [
+        f"{file} was edited since it was loaded: instructions are points in what was; load it again"
+    ]
+    file.write_text(EDITED.replace("self.count += 1", "self.count = self.count + 1"))
+    importlib.reload(module)
+    result = explore(module.Counts)
+    assert result.failure is not None
+    assert result.notes == []
+    del sys.modules[file.stem]
