@@ -143,7 +143,8 @@ _DEEP: Final = frozenset(
 """Functions that look at those of what these are as well."""
 _DEPTH: Final = 10
 """How deep that is."""
-_REDUCING: Final = _words("__reduce_ex__ __reduce__ __getstate__ __repr__ __str__ __eq__ __format__")
+_REDUCING: Final = _words("__reduce_ex__ __reduce__ __getstate__ __repr__ __str__ __eq__ __format__ format format_map")
+"""Names of methods that look at all attributes of their object; those of text, at what is handed to them."""
 
 _EVALUATING: Final = frozenset(map(id, (eval, exec, inspect.getclosurevars)))
 """Functions that reach by name what functions share."""
@@ -267,15 +268,17 @@ class Kinds:
     @staticmethod
     def looks_at_attributes(called: Any, name: str) -> int:
         """How deep a function looks into the attributes of what it is handed, whatever their names: 0, 1 or more."""
-        called = getattr(called, "__func__", called) if type(called) is MethodType else called
+        called = called.__func__ if type(called) is MethodType else called
         if id(called) in _SHALLOW:
             return 1
         if id(called) in _DEEP:
             return _DEPTH
+        if name not in _REDUCING:
+            return 0
         owner = getattr(called, "__self__", None) if type(called) in BUILTIN else None
         if name in ("format", "format_map") and type(owner) is str:
             return owner.count(".") + owner.count("[") + (name == "format_map")
-        return int(name in _REDUCING and type(called) in (*BUILTIN, MethodWrapperType) and owner is not None)
+        return int(type(called) in (*BUILTIN, MethodWrapperType) and owner is not None)
 
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""

@@ -602,7 +602,9 @@ class Watcher:
                     for entry in keywords.values():
                         if type(entry) not in plain:
                             gather(found, entry, site, writes and owner is None, blind)
-                    if owner is not None:
+                    if owner is not None and not (found or depth or blind):
+                        touch(owner, site, writes)
+                    elif owner is not None:
                         gather(found, owner, site, writes, blind)
                     elif place is not None:
                         at_place(found, place, site, blind)
@@ -1005,6 +1007,13 @@ class Watcher:
 
         def accessed(found: list[_Access]) -> None:
             """All that one operation accesses, which is at one point: what it is to read may change until then."""
+            if len(found) == 1:
+                location, site, writes, entry, name, value = found[0]
+                if racing[site]:
+                    reached(location, site, writes, entry, name, value)
+                location.sites.add(site)
+                touched(location, writes)
+                return
             points = [one for one in found if racing[one[1]]]
             if len(points) == 1:
                 reached(*points[0])
