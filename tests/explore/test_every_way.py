@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from searching import by_day
 
 from reactive_runtime.explore import explore
 
@@ -547,6 +548,7 @@ def cases() -> dict[str, tuple[str, str, str]]:
 
 
 CASES = cases()
+BY_DAY = by_day(3, CASES)
 MADE = itertools.count()
 
 
@@ -580,7 +582,12 @@ def module_of(folder: Path, case: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("case", CASES)
+def test_each_kind_of_place_is_read_and_stored_by_day() -> None:
+    kinds = {case.partition(": ")[0] for case in BY_DAY}
+    assert kinds == {case.partition(": ")[0] for case in CASES}
+
+
+@pytest.mark.parametrize("case", BY_DAY)
 def test_a_lost_update_is_found_or_named(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (1, 2):
         module = ModuleType(f"number_{number}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from searching import by_day
 
 from explore.brute_force import Traced, searched
 from reactive_runtime.explore import explore, replay
@@ -180,6 +181,7 @@ def program(at_end: str, one: str, other: str) -> str:
 
 
 PAIRS = {**pairs(), **looks()}
+BY_DAY = by_day(3, itertools.product(PAIRS, ["threads", "greenlets"]))
 MADE = itertools.count()
 
 
@@ -195,8 +197,13 @@ def made(folder: Path, source: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("engine", ["threads", "greenlets"])
-@pytest.mark.parametrize("pair", PAIRS)
+def test_each_way_is_there_by_day() -> None:
+    pairs = {pair for pair, _ in BY_DAY}
+    of_all, of_day = ([pair.partition(": ")[2].split(" beside ") for pair in some] for some in (PAIRS, pairs))
+    assert {way for ways in of_all for way in ways} == {way for ways in of_day for way in ways}
+
+
+@pytest.mark.parametrize(("pair", "engine"), BY_DAY)
 def test_a_race_of_two_ways_is_found_and_none_where_there_is_a_lock(pair: str, engine: Any, tmp_path: Path) -> None:
     module = made(tmp_path, PAIRS[pair])
     for strategy in ("portfolio", "bounded", "dpor"):
@@ -209,7 +216,7 @@ def test_a_race_of_two_ways_is_found_and_none_where_there_is_a_lock(pair: str, e
         assert str(explore(module.Guarded, strategy=strategy, engine=engine).assert_holds().verdict) == "exhausted"
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", by_day(2, PAIRS))
 def test_all_searches_come_to_the_same(pair: str, tmp_path: Path) -> None:
     module = made(tmp_path, PAIRS[pair])
     for program in (module.Open, module.Guarded):
