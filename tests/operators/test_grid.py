@@ -169,7 +169,7 @@ class Forgetful(Sink):
         self.peak = max(self.peak, held() - len(self.dropped))
 
 
-def each_runs(pool: ThreadPoolExecutor) -> None:
+def each_runs(pool: Executor) -> None:
     """Let each thread of the pool do something.
 
     Without a GIL, what a thread has made, and another was the last to use, is there until the first runs again.
