@@ -16,7 +16,9 @@ from typing import Any
 
 from docs._site import games
 from examples.hazards import COURSE, GROUPS, Group, group_of, lesson, module_of
+from examples.hazards.exercises import EXERCISES, exercise
 from examples.hazards.lesson import AndIf, Lesson, Met
+from examples.hazards.notebooks import path_of
 
 __all__ = ["pages"]
 
@@ -125,7 +127,27 @@ Explored in the same way: {verdict}.
 
 {_places(taught.met)}
 
+## Now you
+
+{_exercises(group)}
+[{path_of(group).name}](../../examples/hazards/notebooks) has the lessons of this group as a notebook.
 `python -m {module_of(name)}` prints this lesson in a terminal.
+"""
+
+
+def _exercises(group: Group) -> str:
+    """Those of the group, each with its command."""
+    names = [name for name in EXERCISES if exercise(name).group == group.letter]
+    rows = "\n".join(
+        f"| [{exercise(name).title}](../../examples/hazards/exercises/{name}.py) "
+        f"| `python -m examples.hazards.exercises {name}` |"
+        for name in names
+    )
+    return f"""Mend a class, until the explorer says that it holds:
+
+| exercise | what the explorer says of it, in a clone |
+| --- | --- |
+{rows}
 """
 
 

@@ -199,6 +199,7 @@ def test_the_answers_of_a_lesson_are_behind_their_questions(opened: Callable[...
         "And if …",
         "With a GIL, and without",
         "Met for real",
+        "Now you",
     ]
     answers.first.locator("summary").press("Enter")  # by keyboard, too
     assert page.locator(".schedule svg").first.is_visible()
