@@ -748,14 +748,17 @@ def test_what_a_run_that_is_taken_down_has_left_says_nothing_when_it_is_finalise
 
 
 class Kept:
-    """Two threads look at an object with a finaliser, and drop it."""
+    """Two threads each look at an object with a finaliser that they have made, and drop it.
+
+    Without a GIL, what another thread has made is finalised when that one runs again.
+    """
 
     finalised: ClassVar[list[str]] = []
 
     def __init__(self) -> None:
         self.finalised.clear()
-        self.generators = [self.generator()]
-        self.things: list[Any] = [Thing(self.finalised)]
+        self.generators: list[Iterator[int]] = []
+        self.things: list[Any] = []
 
     def generator(self) -> Iterator[int]:
         try:
@@ -765,12 +768,14 @@ class Kept:
             self.finalised.append("generator")
 
     def actor_generator(self) -> None:
+        self.generators.append(self.generator())
         generator = self.generators.pop()
         next(generator)
         del generator
         assert self.finalised.count("generator") == 1
 
     def actor_thing(self) -> None:
+        self.things.append(Thing(self.finalised))
         thing = self.things.pop()
         thing.seen = 1
         assert thing.seen == 1
