@@ -791,9 +791,9 @@ class _RateLimit(_Timed):
         times: deque[int] = deque(maxlen=self.n)
         timer: Timer | None = None
         while True:
-            self.held = len(times) == self.n and times[0] + self.ns > self.now()
+            left = times[0] + self.ns - self.now() if len(times) == self.n else 0  # asked once: time goes on
+            self.held = left > 0
             if self.held:
-                left = times[0] + self.ns - self.now()
                 if timer is None:
                     timer = self.after(left)
                 elif timer.due():

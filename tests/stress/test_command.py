@@ -110,7 +110,7 @@ def verdict_on_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[st
     """One verdict on a run for each fault: what is shown of each rule, and the rules that each run broke."""
     folder = tmp_path_factory.mktemp("faults")
     for fault in FAULTS:
-        seconds = "6" if fault == "lost-demand" else "2"  # of the load that it takes, some ten times
+        seconds = "6" if fault in ("lost-demand", "overflow") else "2"  # of the load that it takes, some ten times
         load = ("stress", "range_on_the_callers", "--seconds", seconds, "--out", folder / fault)
         done = call(*load, REACTIVE_RUNTIME_FAULT=fault)
         assert done.returncode == 0, done.stdout + done.stderr
