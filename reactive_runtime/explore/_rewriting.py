@@ -131,7 +131,7 @@ class _Rewriter(ast.NodeTransformer):
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
-        self._comprehensions = 0  # that we are inside of: no name can be given in what they go through
+        self._nameless = 0  # comprehensions and classes that we are inside of: no expression can give a name there
         self._variables = _variables(tree) - self._module.globals
         self._scopes: list[set[str]] = []  # names that are local, by function, class and comprehension around
 
@@ -140,7 +140,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
         self._scopes.append(self._module[node].bound if self._functions else set())
+        self._nameless += 1
         node.body = self._block(node.body)
+        self._nameless -= 1
         self._scopes.pop()
         self._classes.pop()
         if self._functions:
@@ -151,7 +153,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def _binds(self, node: Any) -> None:
         """A function or a class gets its name, once its decorators have returned: the name may be shared."""
-        node.decorator_list = [self.visit(item) for item in node.decorator_list]
+        for number, item in enumerate(node.decorator_list):
+            line = item.lineno  # where the function begins, for all who ask
+            node.decorator_list[number] = self.visit(item)
+            node.decorator_list[number].lineno = line
         if self._shared_name(node.name):
             name = ast.Constant(self._key(node.name))
             binding = self._at(self._call("binding", name, self._site(node, "define")), node)
@@ -168,6 +173,7 @@ class _Rewriter(ast.NodeTransformer):
             self._given(node.args)
         self._names.append(node.name)
         self._scopes.append(scope.bound)
+        around, self._nameless = self._nameless, 0
         begins = self._site(node, "begin") if scope.yields else None
         self._filling.append(self._fills(node) if begins is None else None)
         node.body = self._block(node.body)
@@ -177,6 +183,7 @@ class _Rewriter(ast.NodeTransformer):
         if begins is not None:
             first = self._at(ast.Expr(self._call("resumed", ast.Constant(None), begins)), node.body[0])
             node.body.insert(int(ast.get_docstring(node, clean=False) is not None), first)
+        self._nameless = around
         self._scopes.pop()
         self._names.pop()
         if outermost:
@@ -198,7 +205,9 @@ class _Rewriter(ast.NodeTransformer):
         ):
             return None
         arguments = [*node.args.posonlyargs, *node.args.args]
-        owner = ast.Name(arguments[0].arg, ast.Load()) if arguments and self._classes else ast.Constant(None)
+        owner: ast.expr = ast.Constant(None)
+        if arguments and self._classes and not _deletes(node, arguments[0].arg):
+            owner = ast.Name(arguments[0].arg, ast.Load())
         line = min([node.lineno, *(item.lineno for item in node.decorator_list)])
         return [self._mangled(node.name), owner, ast.Constant(line), self._site(node, "fill")]
 
@@ -228,9 +237,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def _comprehension(self, node: Any) -> ast.AST:
         self._scopes.append(self._module[node].bound)
-        self._comprehensions += 1
+        self._nameless += 1
         rewritten = self.generic_visit(node)
-        self._comprehensions -= 1
+        self._nameless -= 1
         self._scopes.pop()
         return rewritten
 
@@ -286,12 +295,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def _mangled(self, name: str) -> ast.Constant:
         if name.startswith("__") and not name.endswith("__") and self._classes:
-            name = f"_{self._classes[-1].lstrip('_')}{name}"
+            inside = self._classes[-1].lstrip("_")
+            name = f"_{inside}{name}" if inside else name
         return ast.Constant(name)
 
     def _temporary(self) -> str:
         self._temporaries += 1
-        return f"explore·{self._temporaries}"
+        return f"__explore·{self._temporaries}__"  # no member of an enumeration
 
     def _shared_name(self, name: str) -> bool:
         return name in self._module.globals or name in self._functions[0]
@@ -313,10 +323,10 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             if _is_super(node.value):
                 given = [node.value, self._mangled(node.attr), self._site(node, "load")]
-                return self._at(self._call("inherited", *given), node)  # type: ignore[no-any-return]
+                return _at_its_end(self._at(self._call("inherited", *given), node))
             site = self._site(node, "load", call)
             base = self._base(node)
-            loaded = self._at(self._call(hook, base, self._mangled(node.attr), site), node)
+            loaded = _at_its_end(self._at(self._call(hook, base, self._mangled(node.attr), site), node))
             if node.attr in HIDDEN:
                 loaded = self._at(self._call("unseen", loaded, site), node)
             return self._mapped(loaded) if node.attr in _NAMESPACES else loaded
@@ -359,6 +369,8 @@ class _Rewriter(ast.NodeTransformer):
         function = node.func
         if isinstance(function, ast.Attribute) and not _is_super(function.value):
             node.func = self._load(function, "call", node)
+            if node.func.lineno != node.lineno:
+                node.lineno, node.col_offset = node.func.lineno, node.func.col_offset
         elif isinstance(function, ast.Name) and (
             function.id in _EVALUATING
             or (function.id in _OF_LOCALS and not node.args and not node.keywords and self._functions[0])
@@ -425,7 +437,7 @@ class _Rewriter(ast.NodeTransformer):
         """`one < two < three` as `one < two and two < three`; None, where there is no need, or no place for a name."""
         inner = node.comparators[:-1]
         looked = [item for item in (node.left, *node.comparators) if not isinstance(item, ast.Constant)]
-        if len(looked) < 2 or self._comprehensions:
+        if len(looked) < 2 or self._nameless:
             return None
         compared: list[ast.expr] = []
         left = node.left
@@ -521,36 +533,63 @@ class _Rewriter(ast.NodeTransformer):
         simple = self._simple(target, later)
         return [self._at(ast.Assign([simple], value), target), *later]
 
-    def _simple(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
-        """`target` with its attributes and items replaced by temporary names, which are stored `later`."""
+    def _simple(self, target: ast.expr, later: list[ast.stmt], *, own: bool = False) -> ast.expr:
+        """`target` with its attributes and items replaced by temporary names, which are stored `later`.
+
+        So is each name behind the first of them: what stands before it may look at that name. `own` says that no
+        name is shared, nor seen outside, as those of a comprehension.
+        """
         if isinstance(target, ast.Tuple | ast.List):
-            target.elts = [self._simple(element, later) for element in target.elts]
+            target.elts = [self._simple(element, later, own=own) for element in target.elts]
             return target
         if isinstance(target, ast.Starred):
-            target.value = self._simple(target.value, later)
+            target.value = self._simple(target.value, later, own=own)
             return target
-        if isinstance(target, ast.Name) and not self._shared_name(target.id):
+        if isinstance(target, ast.Name) and (own or not (later or self._shared_name(target.id))):
             return target
         name = self._temporary()
         later.extend(self._stores(target, self._at(ast.Name(name, ast.Load()), target)))
+        later.append(self._gone(name, target))
         return self._at(ast.Name(name, ast.Store()), target)  # type: ignore[no-any-return]
+
+    def _gone(self, name: str, node: ast.AST) -> ast.stmt:
+        """A temporary name keeps its object no longer than it is needed."""
+        gone: ast.stmt = self._at(ast.Delete([self._at(ast.Name(name, ast.Del()), node)]), node)
+        return gone
+
+    def _stays(self, target: ast.expr) -> bool:
+        """Whether a target has names only, which no other function shares."""
+        if isinstance(target, ast.Tuple | ast.List):
+            return all(map(self._stays, target.elts))
+        if isinstance(target, ast.Starred):
+            return self._stays(target.value)
+        return isinstance(target, ast.Name) and not self._shared_name(target.id)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         unpacked = any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
         value = self._looked(node.value) if unpacked else self.visit(node.value)
+        if all(map(self._stays, node.targets)):
+            node.value = value
+            return node
         if len(node.targets) == 1:
             return self._stores(node.targets[0], value)
         name = self._temporary()
         statements = [self._at(ast.Assign([ast.Name(name, ast.Store())], value), node)]
         for target in node.targets:
             statements.extend(self._stores(target, self._at(ast.Name(name, ast.Load()), node)))
-        return statements
+        return [*statements, self._gone(name, node)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        target = node.target
         if node.value is None:
-            return node if isinstance(node.target, ast.Name) else self._at(ast.Pass(), node)
-        if isinstance(node.target, ast.Name):
+            if isinstance(target, ast.Name):
+                return node
+            looked = [target.value, *([target.slice] if isinstance(target, ast.Subscript) else [])]
+            return [self._at(ast.Expr(self._load(item, "load")), node) for item in looked]
+        if isinstance(target, ast.Name):
             node.value = self.visit(node.value)
+            if self._shared_name(target.id):
+                node.value = self._at(self._call("first", node.value, self._name_point(target, "store", True)), target)
             return node
         return self._stores(node.target, self.visit(node.value))
 
@@ -576,16 +615,20 @@ class _Rewriter(ast.NodeTransformer):
             loaded: Any = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
             return self._stores(target, self._at(changed(loaded), node))
         statements: list[ast.stmt] = []
+        gone: list[ast.stmt] = []
+        bound = {item.target.id for item in ast.walk(node) if isinstance(item, ast.NamedExpr)}
 
         def once(expression: ast.expr) -> tuple[ast.expr, ast.expr]:
             if isinstance(expression, ast.Constant) or (
                 isinstance(expression, ast.Name)
+                and expression.id not in bound
                 and not self._shared_name(expression.id)
                 and not self._of_the_module(expression.id)
             ):
                 return expression, expression
             name = self._temporary()
             statements.append(self._at(ast.Assign([ast.Name(name, ast.Store())], self._load(expression, "load")), node))
+            gone.append(self._gone(name, node))
             return self._at(ast.Name(name, ast.Load()), node), self._at(ast.Name(name, ast.Load()), node)
 
         assert isinstance(target, ast.Attribute | ast.Subscript)
@@ -598,12 +641,16 @@ class _Rewriter(ast.NodeTransformer):
             key, again = once(target.slice)
             loaded = self._call("item", one, key, self._site(target, "load"))
             stored = self._call("set_item", changed(loaded), other, again, self._site(target, "store"))
-        return [*statements, self._at(ast.Expr(stored), node)]
+        return [*statements, self._at(ast.Expr(stored), node), *gone]
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         statements: list[ast.stmt] = []
-        for target in node.targets:
-            if isinstance(target, ast.Attribute):
+        targets = list(reversed(node.targets))
+        while targets:
+            target = targets.pop()
+            if isinstance(target, ast.Tuple | ast.List):
+                targets.extend(reversed(target.elts))
+            elif isinstance(target, ast.Attribute):
                 site = self._site(target, "delete")
                 call = self._call("delete", self._load(target.value, "load"), self._mangled(target.attr), site)
                 statements.append(self._at(ast.Expr(call), node))
@@ -668,7 +715,7 @@ class _Rewriter(ast.NodeTransformer):
         node.iter = self._each(node.iter)
         node.ifs = [self._looked(item) for item in node.ifs]
         later: list[ast.stmt] = []
-        node.target = self._simple(node.target, later)
+        node.target = self._simple(node.target, later, own=True)
         stored = [item.value for item in later if isinstance(item, ast.Expr)]
         no: Any = ast.Constant(None)
         node.ifs[:0] = [self._at(ast.Compare(item, [ast.Is()], [no]), item) for item in stored]  # each stores
@@ -685,11 +732,12 @@ class _Rewriter(ast.NodeTransformer):
             node.subject = self._looked(node.subject)
         for case in node.cases:
             values: list[ast.expr] = []
+            kept = self._captured(case.pattern)
             case.pattern = self._pattern(case.pattern, values)
             tests = [self._at(self.visit(item), case.pattern) for item in values]
             guard = None if case.guard is None else self._looked(case.guard)
-            kept = self._captured(case.pattern)
-            if guard is not None and kept:
+            if kept and (guard is not None or tests):  # nothing gets its name where a comparison fails
+                guard = self._at(ast.Constant(True), case.pattern) if guard is None else guard
                 for one in reversed(kept):
                     named = self._at(ast.NamedExpr(one.targets[0], one.value), one)  # type: ignore[arg-type]
                     guard = self._at(self._call("second", named, guard), one)
@@ -725,13 +773,19 @@ class _Rewriter(ast.NodeTransformer):
         return pattern
 
     def _captured(self, pattern: ast.pattern) -> list[ast.Assign]:
-        """What gives names that functions share what a pattern has caught, under other names."""
+        """What gives names that functions share what a pattern has caught, under other names.
+
+        All names are given so where something is compared afterwards: the comparison may fail.
+        """
+        compares = any(
+            isinstance(item, ast.MatchValue) and isinstance(item.value, ast.Attribute) for item in ast.walk(pattern)
+        )
         names: dict[str, str] = {}
         kept: list[ast.Assign] = []
         for item in ast.walk(pattern):
             part = "rest" if isinstance(item, ast.MatchMapping) else "name"
             name = getattr(item, part, None)
-            if isinstance(name, str) and self._shared_name(name):
+            if isinstance(name, str) and (compares or self._shared_name(name)):
                 if name not in names:
                     names[name] = self._temporary()
                     kept.append(self._kept(name, item, names[name]))
@@ -780,10 +834,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> Any:
         later: list[ast.stmt] = []
-        for item in node.items:
+        for number, item in enumerate(node.items, 1):
             item.context_expr = self._load(item.context_expr, "load")
             if item.optional_vars is not None:
                 item.optional_vars = self._simple(item.optional_vars, later)
+            if later and number < len(node.items):  # what it is bound to is stored before the next is entered
+                inner = self._at(type(node)(node.items[number:], node.body), node)
+                node.items, node.body = node.items[:number], [inner]
+                break
         node.body = [*later, *self._block(node.body)]
         return node
 
@@ -834,9 +892,25 @@ _NO_CACHES: Final = frozenset({
 """Decorators that keep nothing of what a function returns."""
 
 
+def _deletes(function: ast.AST, name: str) -> bool:
+    """Whether a function deletes a name."""
+    return any(
+        isinstance(item, ast.Name | ast.ExceptHandler)
+        and ((item.id == name and isinstance(item.ctx, ast.Del)) if isinstance(item, ast.Name) else item.name == name)
+        for item in ast.walk(function)
+    )
+
+
 def _may_cache(decorator: ast.expr) -> bool:
     """Whether a decorator may be one that keeps what the function returns."""
     return ast.unparse(decorator).rpartition(".")[2] not in _NO_CACHES
+
+
+def _at_its_end(node: ast.expr) -> ast.expr:
+    """`node`, with the line where its attribute stands, which is the last of several: that is what a traceback says."""
+    if node.end_lineno is not None and node.end_lineno != node.lineno:
+        node.lineno, node.col_offset = node.end_lineno, 0
+    return node
 
 
 def _storing(target: ast.Attribute) -> str:

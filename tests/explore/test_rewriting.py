@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import asyncio
+import threading
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, ClassVar
 
 import pytest
@@ -230,6 +234,156 @@ def decorated() -> Any:
     return value()
 
 
+def order_of_targets() -> Any:
+    """What stands on the left is stored from left to right, and each may look at the one before."""
+    first = Box(1)
+    first.after = Box(2)
+    first.after.after = None
+    before, now = None, first
+    while now:
+        now.after, before, now = before, now, now.after
+    places, at = [0, 0, 0], 0
+    places[at], at = 5, 2
+    looped = []
+    for places[at], at in [(6, 1), (7, 0)]:
+        looped.append(([*places], at))
+    box = Box()
+    with opened() as box.value, opened() as box.items[box.value - 4], opened() as (last):
+        pass
+    here = 0
+    places[here] += (here := 2)
+    other = Box(10)
+    box.value, kept = 1, box
+    box.value += (box := other).value
+    return before.value, before.after.value, places, at, looped, kept.value, kept.items, last, here, other.value  # type: ignore[attr-defined, union-attr]
+
+
+def names_of_comprehensions() -> Any:
+    """They are its own, whatever functions share."""
+    total = 3
+
+    def add() -> None:
+        nonlocal total
+        total += 1
+
+    add()
+    return (
+        [counter + 1 for counter in (1, 2)],
+        {total: -more for total, more in [(5, 6)]},
+        [*(total for total in "a")],
+        total,
+    )
+
+
+class Kind(Enum):
+    GOOD = 1
+    BAD = 2
+
+
+def patterns() -> Any:
+    """A pattern that does not fit gives no names."""
+    found: Any = "before"
+    results = []
+    for subject in [(1, 5), (Kind.GOOD, 6), {"kind": Kind.BAD, "more": 7}, [8, Kind.GOOD, 9]]:
+        match subject:
+            case (Kind.GOOD, found) if found:
+                results.append(found)
+            case {"kind": Kind.GOOD, **found} | {"kind": Kind.GOOD, "found": found}:
+                results.append("good")
+            case [_, Kind.GOOD, *found]:
+                results.append(found)
+            case _:
+                results.append(found)
+    return results, found
+
+
+def names_that_stay() -> Any:
+    """No other name is seen, in a function or in a class."""
+
+    class Colour(Enum):
+        RED = CRIMSON = 1
+        BLUE = 2
+
+    low = middle = 1
+    box = Box()
+    box.value = box.slot = (low, middle)
+
+    class Plain:
+        one = two = 3
+        box = Box(0)
+        box.value = box.slot = 4
+        box.value, three = 4, 5
+        for box.value in (5, 6):
+            pass
+        ordered = low <= middle < two
+
+    return sorted(locals()), sorted(vars(Plain)), list(map(repr, Colour)), [*Colour.__members__]
+
+
+def deleted_together() -> Any:
+    box = Box()
+    del (box.value, box.items[0]), [box.table["a"]]
+    return box.items, box.table, "value" in vars(box)
+
+
+def annotated() -> Any:
+    asked: list[int] = []
+
+    def ask() -> Any:
+        asked.append(len(asked))
+        return Box()
+
+    ask().value: int
+    ask().table[ask().slot]: int
+
+    class __:  # noqa: N801
+        def __init__(self) -> None:
+            self.__plain = 1
+
+    return asked, vars(__())
+
+
+def arguments_that_are_deleted() -> Any:
+    def twice(function: Any) -> Any:
+        return lambda *given: (function(*given), function(*given))
+
+    class Has:
+        @twice
+        def method(self) -> int:
+            del self
+            return 1
+
+        @twice
+        def caught(self) -> int:
+            try:
+                raise ValueError
+            except ValueError as self:  # type: ignore[assignment]  # noqa: F841
+                pass
+            return 2
+
+    return Has().method(), Has().caught()
+
+
+async def numbered() -> AsyncIterator[int]:
+    for number in range(2):
+        yield number
+
+
+def awaited() -> Any:
+    @asynccontextmanager
+    async def entered(value: int) -> AsyncIterator[int]:
+        yield value
+
+    async def main() -> Any:
+        box = Box()
+        async with entered(5) as box.value, entered(box.value + 1) as second:
+            async for box.slot in numbered():
+                pass
+            return box.value, second, box.slot, [one async for one in numbered()]
+
+    return asyncio.run(main())
+
+
 CODE = [
     augmented,
     targets,
@@ -243,6 +397,14 @@ CODE = [
     generators,
     classes_inside,
     decorated,
+    order_of_targets,
+    names_of_comprehensions,
+    patterns,
+    names_that_stay,
+    deleted_together,
+    annotated,
+    arguments_that_are_deleted,
+    awaited,
 ]
 
 
@@ -304,6 +466,55 @@ def test_an_error_names_the_line_it_came_from() -> None:
         traceback = traceback.tb_next
     first = Fails.actor_a.__code__.co_firstlineno
     assert ("actor_a", first + 2) in lines
+
+
+def a_chain() -> Any:
+    return (
+        Box(Box())
+        .value
+        .items
+        .missing
+    )  # fmt: skip
+
+
+def a_chain_of_calls() -> Any:
+    return (
+        Box()
+        .items
+        .index(
+            9,
+        )
+    )  # fmt: skip
+
+
+def a_chain_on_super() -> Any:
+    class Inside(Box):
+        def get(self) -> Any:
+            return (
+                super()
+                .__getattribute__("items")
+                .missing
+            )  # fmt: skip
+
+    return Inside().get()
+
+
+def lines_of_an_error(code: Callable[[], Any]) -> list[tuple[str, int | None]]:
+    try:
+        code()
+    except (AttributeError, ValueError) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        return [(frame.name, frame.lineno) for frame in frames if frame.filename == __file__]
+    return []
+
+
+@pytest.mark.parametrize("code", [a_chain, a_chain_of_calls, a_chain_on_super], ids=lambda item: item.__name__)
+def test_the_line_of_an_attribute_in_a_chain_is_its_own(code: Callable[[], Any]) -> None:
+    expected = lines_of_an_error(code)
+    found: list[Any] = []
+    explore(Scenario(int, {"one": [lambda _: found.append(lines_of_an_error(code))]}), schedules=2).assert_holds()
+    assert expected
+    assert all(lines == expected for lines in found), (found, expected)
 
 
 def test_every_kind_of_access_can_be_raced_for() -> None:
@@ -370,3 +581,46 @@ class _Next(_Lost):
 
 
 LOST = {item.__name__: item for item in (_Attribute, _Item, _Method, _Looked, _Next)}
+
+
+class DeletesTogether:
+    def __init__(self) -> None:
+        self.table = {"a": 1}
+
+    def actor_a(self) -> None:
+        if "a" in self.table:
+            del (self.table["a"],)
+
+    actor_b = actor_a
+
+
+class DeletesAttributesTogether:
+    def __init__(self) -> None:
+        self.box = Box()
+
+    def actor_a(self) -> None:
+        if "value" in vars(self.box):
+            del (self.box.value,), [self.box.slot]
+
+    actor_b = actor_a
+
+
+def stores_an_annotated_name() -> None:
+    count: int = 0
+
+    def add() -> None:
+        nonlocal count
+        count += 1
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    seen = count
+    count: int = seen + 1  # type: ignore[no-redef]
+    thread.join()
+    assert count == 2
+
+
+@pytest.mark.parametrize("strategy", ["dpor", "bounded", "portfolio"])
+@pytest.mark.parametrize("program", [DeletesTogether, DeletesAttributesTogether, stores_an_annotated_name])
+def test_what_stands_in_a_tuple_or_has_an_annotation_can_be_raced_for(program: Any, strategy: Any) -> None:
+    assert explore(program, strategy=strategy).failure is not None
