@@ -24,6 +24,7 @@ import linecache
 import os
 import sys
 import weakref
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial, reduce
 from importlib.util import resolve_name
@@ -617,6 +618,10 @@ class Watcher:
                         keywords = {k: function(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
                 return called(*arguments, **keywords)
 
+            if called is namedtuple:  # which asks for the module that its caller stands in
+                return lambda *given, **named: instead(
+                    *given, **{"module": sys._getframe(1).f_globals.get("__name__"), **named}
+                )
             return instead
 
         def touch(entry: Any, site: int, writes: bool) -> None:

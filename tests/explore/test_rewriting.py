@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -275,6 +276,12 @@ def names_of_comprehensions() -> Any:
     )
 
 
+def made_for_the_caller() -> Any:
+    made = collections.namedtuple("made", "x y")
+    other = collections.namedtuple("other", ["x"], module="elsewhere")
+    return made.__module__, made(1, 2), other.__module__
+
+
 class Kind(Enum):
     GOOD = 1
     BAD = 2
@@ -399,6 +406,7 @@ CODE = [
     decorated,
     order_of_targets,
     names_of_comprehensions,
+    made_for_the_caller,
     patterns,
     names_that_stay,
     deleted_together,
