@@ -587,9 +587,10 @@ class _Rewriter(ast.NodeTransformer):
             looked = [target.value, *([target.slice] if isinstance(target, ast.Subscript) else [])]
             return [self._at(ast.Expr(self._load(item, "load")), node) for item in looked]
         if isinstance(target, ast.Name):
-            node.value = self.visit(node.value)
+            value: ast.expr = self.visit(node.value)
+            node.value = value
             if self._shared_name(target.id):
-                node.value = self._at(self._call("first", node.value, self._name_point(target, "store", True)), target)
+                node.value = self._at(self._call("first", value, self._name_point(target, "store", True)), target)
             return node
         return self._stores(node.target, self.visit(node.value))
 

@@ -26,10 +26,11 @@ class Box:
 
     shared: ClassVar[int] = 1
     __slots__ = ("__dict__", "slot")
+    after: Any
 
     def __init__(self, value: Any = 0) -> None:
         self.value = value
-        self.slot = "slot"
+        self.slot: Any = "slot"
         self.__private = 3
         self.items: list[Any] = [1, 2, 3]
         self.table: dict[str, Any] = {"a": 1}
@@ -256,7 +257,7 @@ def order_of_targets() -> Any:
     other = Box(10)
     box.value, kept = 1, box
     box.value += (box := other).value
-    return before.value, before.after.value, places, at, looped, kept.value, kept.items, last, here, other.value  # type: ignore[attr-defined, union-attr]
+    return before.value, before.after.value, places, at, looped, kept.value, kept.items, last, here, other.value  # type: ignore[union-attr]
 
 
 def names_of_comprehensions() -> Any:
@@ -340,8 +341,8 @@ def annotated() -> Any:
         asked.append(len(asked))
         return Box()
 
-    ask().value: int
-    ask().table[ask().slot]: int
+    ask().value: int  # type: ignore[misc]
+    ask().table[ask().slot]: int  # type: ignore[misc]
 
     class __:  # noqa: N801
         def __init__(self) -> None:
@@ -364,7 +365,7 @@ def arguments_that_are_deleted() -> Any:
         def caught(self) -> int:
             try:
                 raise ValueError
-            except ValueError as self:  # type: ignore[assignment]  # noqa: F841
+            except ValueError as self:  # noqa: F841
                 pass
             return 2
 
