@@ -13,7 +13,8 @@ import typer
 from reactive_runtime._cli import kit
 from reactive_runtime.tck import Verification
 from reactive_runtime.tck import _environment as environment
-from reactive_runtime.tck._factories import LONG_WORK, WORK
+from reactive_runtime.tck import _factories
+from reactive_runtime.tck._factories import LONG_ENOUGH, LONG_WORK, WORK
 from reactive_runtime.tck._probes import ManualSubscriber
 from reactive_runtime.tck._tck_command import Begun, Target, judged
 from tck import unusual
@@ -97,7 +98,18 @@ def test_the_command_says_it_before_the_first_check(capsys: pytest.CaptureFixtur
     assert "the checks will take about" in capsys.readouterr().out
 
 
-def test_a_quick_publisher_takes_as_long_as_the_silences() -> None:
+def test_a_quick_publisher_takes_as_long_as_the_silences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_factories, "_measured", lambda factory: (0.0, 0.0))
     verification = Publishers().configure(default_timeout=5.0, default_no_signals_timeout=0.1)
     silences = WORK.silences + sum(work.silences for work in LONG_WORK.values())
-    assert 0.1 * silences <= verification.seconds() < 0.1 * silences + 3.0
+    assert verification.seconds() == pytest.approx(0.1 * silences)
+
+
+def test_the_checks_of_a_slow_one_take_the_measured_time_of_each_signal_too_and_the_long_ones_no_longer_than_they_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_factories, "_measured", lambda factory: (0.5, 2.0))
+    verification = Publishers().configure(default_timeout=5.0, default_no_signals_timeout=0.1)
+    short = 0.5 * WORK.subscriptions + 2.0 * WORK.elements + 0.1 * WORK.silences
+    assert all(2.0 * work.elements > LONG_ENOUGH for work in LONG_WORK.values())
+    assert verification.seconds() == pytest.approx(short + LONG_ENOUGH * len(LONG_WORK))
