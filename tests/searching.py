@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from reactive_runtime.explore import Result
+from reactive_runtime.explore._carriers import greenlets_run
 
-__all__ = ["NIGHT", "by_day", "holds_with_few_preemptions"]
+__all__ = ["ENGINES", "NIGHT", "by_day", "holds_with_few_preemptions"]
 
 T = TypeVar("T")
 
@@ -16,6 +17,10 @@ NIGHT = "EXPLORE_SCHEDULES" in os.environ
 """Whether this is the nightly run (`make explore-nightly`)."""
 
 ALL = 100_000
+
+
+ENGINES = ["threads", "greenlets"] if greenlets_run() else ["threads"]
+"""What can carry the threads of a program on this Python."""
 
 
 def by_day(step: int, cases: Iterable[T]) -> list[T]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import _thread
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from reactive_runtime.errors import MissingDependencyError
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import ExploreError, MissingDependencyError
 
 if TYPE_CHECKING:
     from reactive_runtime.explore._scheduler import Scheduler
     from reactive_runtime.explore._task import Task
 
-__all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "made"]
+__all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "greenlets_run", "made"]
 
 start_new_thread: Callable[..., int] = _thread.start_new_thread
 """The real one, whatever stands in for it meanwhile."""
@@ -155,6 +157,10 @@ class GreenletCarriers(ThreadCarriers):
 
 
 def _greenlet() -> Any:
+    if not greenlets_run():
+        raise ExploreError(
+            "greenlets end the process before Python 3.14 where there is no GIL: use engine='threads', or PYTHON_GIL=1"
+        )
     try:
         import greenlet
     except ImportError as error:
@@ -162,6 +168,11 @@ def _greenlet() -> Any:
             "the engine of greenlets needs greenlet: pip install 'reactive-runtime[greenlet]'"
         ) from error
     return greenlet
+
+
+def greenlets_run() -> bool:
+    """Whether they can, if they are installed: a switch of stacks crashes CPython 3.13 without a GIL."""
+    return primitives.has_gil() or sys.version_info >= (3, 14)
 
 
 def made(engine: str, core: int | None) -> ThreadCarriers:

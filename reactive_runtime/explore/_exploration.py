@@ -102,7 +102,7 @@ def explore(
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
             `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
-            that is not deterministic.
+            that is not deterministic, greenlets on Python 3.13 without a GIL.
         MissingDependencyError: The engine is "greenlets", and greenlet is not installed.
 
     Thread:

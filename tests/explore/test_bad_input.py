@@ -19,7 +19,7 @@ import pytest
 
 from reactive_runtime._core import drain, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
-from reactive_runtime.explore import Scenario, explore, explore_publisher, publisher_scenario, request
+from reactive_runtime.explore import Scenario, _carriers, explore, explore_publisher, publisher_scenario, request
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._step_log import Step, StepLog
 
@@ -479,6 +479,12 @@ def test_a_class_without_actors_is_reported() -> None:
 def test_a_wrong_option_is_named(options: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         explore(Quiet, **options)
+
+
+def test_greenlets_are_refused_where_they_would_end_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_carriers, "greenlets_run", lambda: False)
+    with pytest.raises(ExploreError, match=r"before Python 3\.14 where there is no GIL: use engine='threads'"):
+        explore(Quiet, engine="greenlets")
 
 
 def test_a_module_that_is_not_imported_is_named() -> None:

@@ -9,6 +9,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import pytest
+from searching import ENGINES
 
 from explore.brute_force import Traced, searched
 from reactive_runtime.explore import explore, replay
@@ -199,7 +200,7 @@ HAS_A_LOCK = sys.version_info < (3, 12)
 """Whether a `cached_property` has one."""
 
 
-@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("strategy", ["portfolio", "bounded", "dpor"])
 @pytest.mark.parametrize("program", CACHES + PROPERTIES, ids=lambda item: item.__name__)
 def test_two_threads_that_miss_at_once_are_found(program: Any, strategy: str, engine: Any) -> None:
@@ -215,7 +216,7 @@ def test_two_threads_that_miss_at_once_are_found(program: Any, strategy: str, en
     assert again.kind == failure.kind
 
 
-@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("program", GUARDED, ids=lambda item: item.__name__)
 def test_threads_that_ask_with_a_lock_are_not_accused(program: Any, engine: Any) -> None:
     for strategy in ("bounded", "dpor"):

@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from searching import ENGINES
 
 from reactive_runtime.explore import explore
 
-ENGINES = ["threads", "greenlets"]
 SHARED = threading.Lock()
 
 

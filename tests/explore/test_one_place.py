@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from searching import by_day
+from searching import ENGINES, by_day
 
 from explore.brute_force import Traced, searched
 from reactive_runtime.explore import explore, replay
@@ -181,7 +181,7 @@ def program(at_end: str, one: str, other: str) -> str:
 
 
 PAIRS = {**pairs(), **looks()}
-BY_DAY = by_day(3, itertools.product(PAIRS, ["threads", "greenlets"]))
+BY_DAY = by_day(3, itertools.product(PAIRS, ENGINES))
 MADE = itertools.count()
 
 

@@ -11,9 +11,8 @@ import pytest
 import typer
 
 from reactive_runtime._cli import kit
-from reactive_runtime.tck import Verification
+from reactive_runtime.tck import Verification, _factories
 from reactive_runtime.tck import _environment as environment
-from reactive_runtime.tck import _factories
 from reactive_runtime.tck._factories import LONG_ENOUGH, LONG_WORK, WORK
 from reactive_runtime.tck._probes import ManualSubscriber
 from reactive_runtime.tck._tck_command import Begun, Target, judged
