@@ -33,10 +33,15 @@ __all__ = [
     "ASSERTIONS",
     "HIDDEN",
     "HIDDEN_STORES",
+    "IDENTITIES",
     "IN_PLACE",
     "OPERATIONS",
     "SITES",
+    "Augmented",
+    "Compared",
     "Site",
+    "Target",
+    "Valued",
     "compiled",
     "compiled_with_a_stop",
     "hook_name",
@@ -76,12 +81,110 @@ _BINARY: Final = {
     ast.BitAnd: "and_", ast.MatMult: "matmul", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
     ast.Eq: "eq", ast.NotEq: "ne", ast.In: "is_in", ast.NotIn: "is_not_in",
 }  # fmt: skip
+_IDENTITY: Final = {ast.Is: "is", ast.IsNot: "is_not"}
 OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     **{name: getattr(operator, name) for name in _BINARY.values() if not name.startswith("is_")},
     "is_in": lambda one, other: one in other,
     "is_not_in": lambda one, other: one not in other,
 }
 """What an operator between two values does."""
+
+IDENTITIES: Final[dict[str, Callable[[Any, Any, int, int], bool]]] = {
+    "is_of": lambda one, other, at_one, at_other: one is other,
+    "is_not_of": lambda one, other, at_one, at_other: one is not other,
+}
+"""The same of those that look into nothing."""
+
+
+class Target:
+    """What is assigned to in place of an attribute or an item, where no expression can give the value: in a loop.
+
+    It is made, and stored, in its turn, as what it stands for.
+    """
+
+    __slots__ = ("_entry", "_key", "_site", "_store")
+
+    def __init__(self, store: Callable[[Any, Any, Any, int], object], entry: Any, key: Any, site: int) -> None:
+        self._store = store
+        self._entry = entry
+        self._key = key
+        self._site = site
+
+    def _stored(self, value: Any) -> None:
+        self._store(value, self._entry, self._key, self._site)
+
+    value = property(None, _stored)
+
+
+class Augmented(Target):
+    """The same for an assignment with an operator: what it is of is evaluated once."""
+
+    __slots__ = ("_at_load", "_load", "_operation")
+
+    def __init__(
+        self,
+        load: Callable[[Any, Any, int], Any],
+        at_load: int,
+        operation: tuple[Callable[[Any, Any, int, int], Any], int, int] | None,
+        store: Callable[[Any, Any, Any, int], object],
+        entry: Any,
+        key: Any,
+        site: int,
+    ) -> None:
+        super().__init__(store, entry, key, site)
+        self._load = load
+        self._at_load = at_load
+        self._operation = operation  # and the sites of the two values; None: they are not looked into
+
+    def _loaded(self) -> Any:
+        value = self._load(self._entry, self._key, self._at_load)
+        return value if self._operation is None else _Operated(value, *self._operation)
+
+    value = property(_loaded, Target._stored)
+
+
+class _Operated:
+    """A value that is to be changed by an operator."""
+
+    def __init__(
+        self, value: Any, operation: Callable[[Any, Any, int, int], Any], at_value: int, at_operand: int
+    ) -> None:
+        self._value = value
+        self._operation = operation
+        self._sites = at_value, at_operand
+
+    def _operate(self, operand: Any) -> Any:
+        return self._operation(self._value, operand, *self._sites)
+
+
+for _name in IN_PLACE:
+    setattr(_Operated, f"__{_name}__", _Operated._operate)
+
+
+class Compared:
+    """One of the values that are compared in a chain: each pair is looked into as it is compared."""
+
+    __slots__ = ("_operation", "_site", "_value")
+
+    def __init__(self, value: Any, site: int, operation: Callable[[Any, Any, int, int], Any] | None = None) -> None:
+        self._value = value
+        self._site = site
+        self._operation = operation  # with the next one; of the last, none
+
+    def __eq__(self, other: Any) -> Any:
+        assert self._operation is not None
+        return self._operation(self._value, other._value, self._site, other._site)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Valued:
+    """A value in a pattern, where only an attribute may stand."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 ASSERTIONS: Final = "@pytest_ar"
@@ -131,7 +234,6 @@ class _Rewriter(ast.NodeTransformer):
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
-        self._nameless = 0  # comprehensions and classes that we are inside of: no expression can give a name there
         self._variables = _variables(tree) - self._module.globals
         self._scopes: list[set[str]] = []  # names that are local, by function, class and comprehension around
 
@@ -140,9 +242,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
         self._scopes.append(self._module[node].bound if self._functions else set())
-        self._nameless += 1
         node.body = self._block(node.body)
-        self._nameless -= 1
         self._scopes.pop()
         self._classes.pop()
         if self._functions:
@@ -173,7 +273,6 @@ class _Rewriter(ast.NodeTransformer):
             self._given(node.args)
         self._names.append(node.name)
         self._scopes.append(scope.bound)
-        around, self._nameless = self._nameless, 0
         begins = self._site(node, "begin") if scope.yields else None
         self._filling.append(self._fills(node) if begins is None else None)
         node.body = self._block(node.body)
@@ -183,7 +282,6 @@ class _Rewriter(ast.NodeTransformer):
         if begins is not None:
             first = self._at(ast.Expr(self._call("resumed", ast.Constant(None), begins)), node.body[0])
             node.body.insert(int(ast.get_docstring(node, clean=False) is not None), first)
-        self._nameless = around
         self._scopes.pop()
         self._names.pop()
         if outermost:
@@ -237,9 +335,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _comprehension(self, node: Any) -> ast.AST:
         self._scopes.append(self._module[node].bound)
-        self._nameless += 1
         rewritten = self.generic_visit(node)
-        self._nameless -= 1
         self._scopes.pop()
         return rewritten
 
@@ -290,8 +386,11 @@ class _Rewriter(ast.NodeTransformer):
         text = " ".join(line.strip() for line in lines)
         return text if text.isascii() else text.encode("latin-1", "replace").decode(errors="replace")
 
+    def _hook(self, hook: str) -> ast.Name:
+        return ast.Name(hook_name(hook), ast.Load())
+
     def _call(self, hook: str, *arguments: ast.expr) -> ast.Call:
-        return ast.Call(ast.Name(hook_name(hook), ast.Load()), list(arguments), [])
+        return ast.Call(self._hook(hook), list(arguments), [])
 
     def _mangled(self, name: str) -> ast.Constant:
         if name.startswith("__") and not name.endswith("__") and self._classes:
@@ -410,8 +509,8 @@ class _Rewriter(ast.NodeTransformer):
             found = self._operation(node.ops[0], node.left, node.comparators[0])
             if found is not None:
                 return self._at(found, node)  # type: ignore[no-any-return]
-        elif (pairs := self._pairs(node)) is not None:
-            return self.visit(pairs)  # type: ignore[no-any-return]
+        elif sum(not isinstance(item, ast.Constant) for item in (node.left, *node.comparators)) > 1:
+            return self._chain(node)
         operands = [node.left, *node.comparators]
         equal = (ast.Is, ast.IsNot)
         looked = [not isinstance(item, equal) for item in node.ops]
@@ -433,23 +532,16 @@ class _Rewriter(ast.NodeTransformer):
         values = [self._load(item, "load") for item in (one, other)]
         return self._call(f"{_BINARY[type(kind)]}_of", *values, *sites)
 
-    def _pairs(self, node: ast.Compare) -> ast.expr | None:
-        """`one < two < three` as `one < two and two < three`; None, where there is no need, or no place for a name."""
-        inner = node.comparators[:-1]
-        looked = [item for item in (node.left, *node.comparators) if not isinstance(item, ast.Constant)]
-        if len(looked) < 2 or self._nameless:
-            return None
+    def _chain(self, node: ast.Compare) -> ast.AST:
+        """`one < two < three`: the values are evaluated, and each two of them compared, in the order that they were."""
         compared: list[ast.expr] = []
-        left = node.left
-        for kind, right in zip(node.ops, node.comparators, strict=True):
-            given, again = right, right
-            if right in inner and not isinstance(right, ast.Constant):
-                name = self._temporary()
-                again = self._at(ast.Name(name, ast.Load()), right)
-                given = self._at(ast.NamedExpr(self._at(ast.Name(name, ast.Store()), right), right), right)
-            compared.append(self._at(ast.Compare(left, [kind], [given]), node))
-            left = again
-        return self._at(ast.BoolOp(ast.And(), compared), node)  # type: ignore[no-any-return]
+        for kind, item in zip([*node.ops, None], [node.left, *node.comparators], strict=True):
+            given: list[ast.expr] = [self._site(item, "look at")]
+            if kind is not None:
+                given.append(self._hook(f"{(_BINARY | _IDENTITY)[type(kind)]}_of"))
+            compared.append(self._at(self._call("compared", self._load(item, "load"), *given), item))
+        node.left, node.comparators, node.ops = compared[0], compared[1:], [ast.Eq() for _ in node.ops]
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         found = self._operation(node.op, node.left, node.right)
@@ -493,91 +585,94 @@ class _Rewriter(ast.NodeTransformer):
             if not self._of_the_module(node.id):
                 return node
             site = self._site(node, "load")
-            named = self._call("named", ast.Constant(node.id), ast.Constant(f"{self._filename}:{node.id}"), site)
+            named = self._call("named", ast.Constant(node.id), ast.Constant(self._key_of_the_module(node.id)), site)
             return self._at(ast.BoolOp(ast.Or(), [named, node]), node)  # type: ignore[no-any-return]
         return self._at(self._call("second", self._name_point(node, "load", False), node), node)  # type: ignore[no-any-return]
 
     def _name_point(self, node: ast.Name, verb: str, writes: bool) -> ast.Call:
         return self._call("at", ast.Constant(self._key(node.id)), self._site(node, verb), ast.Constant(writes))
 
+    def _key_of_the_module(self, name: str) -> str:
+        return f"{self._filename}:{name}"
+
     def _key(self, name: str) -> str:
         """What a name that functions share is called."""
         return f"{self._filename}{':' if name in self._module.globals else '·'}{name}"
 
-    def _kept(self, name: str, node: Any, load: str) -> ast.Assign:
+    def _kept(self, name: str, node: Any, load: str) -> list[ast.stmt]:
         """What has a temporary name gets its own, which functions share."""
         target = self._at(ast.Name(name, ast.Store()), node)
-        return self._stores(target, self._at(ast.Name(load, ast.Load()), node))[0]  # type: ignore[return-value]
+        return [*self._stores(target, self._at(ast.Name(load, ast.Load()), node)), self._gone(load, node)]
 
     # -- stores ------------------------------------------------------------------------------------------------
 
     def _stores(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
-        """`target = value`, where `value` may be evaluated once only."""
-        if isinstance(target, ast.Attribute):
-            site = self._site(target, "store")
-            base = self._base(target)
-            if target.attr in HIDDEN_STORES:
-                base = self._at(self._call("unseen", base, site), target)
-            call = self._call(_storing(target), value, base, self._mangled(target.attr), site)
-            return [self._at(ast.Expr(call), target)]
-        if isinstance(target, ast.Subscript):
-            site = self._site(target, "store")
-            call = self._call("set_item", value, self._load(target.value, "load"), self.visit(target.slice), site)
-            return [self._at(ast.Expr(call), target)]
+        """`target = value`, where `value` may be evaluated once only, and `target` is no tuple."""
+        if isinstance(target, ast.Attribute | ast.Subscript):
+            hook, *given = self._storing(target)
+            return [self._at(ast.Expr(ast.Call(hook, [value, *given], [])), target)]
         if isinstance(target, ast.Name) and self._shared_name(target.id):
-            stored = self._call("first", value, self._name_point(target, "store", True))
-            return [self._at(ast.Assign([target], stored), target)]
-        if isinstance(target, ast.Name):
-            return [self._at(ast.Assign([target], value), target)]
-        later: list[ast.stmt] = []
-        simple = self._simple(target, later)
-        return [self._at(ast.Assign([simple], value), target), *later]
+            value = self._call("first", value, self._name_point(target, "store", True))
+        return [self._at(ast.Assign([target], value), target)]
 
-    def _simple(self, target: ast.expr, later: list[ast.stmt], *, own: bool = False) -> ast.expr:
-        """`target` with its attributes and items replaced by temporary names, which are stored `later`.
+    def _storing(self, target: ast.Attribute | ast.Subscript) -> list[ast.expr]:
+        """The hook that stores an attribute or an item, and what it is handed behind the value."""
+        site = self._site(target, "store")
+        if isinstance(target, ast.Subscript):
+            return [self._hook("set_item"), self._load(target.value, "load"), self.visit(target.slice), site]
+        return [self._hook(_hook_of(target)), self._base_of(target, site), self._mangled(target.attr), site]
 
-        So is each name behind the first of them: what stands before it may look at that name. `own` says that no
-        name is shared, nor seen outside, as those of a comprehension.
+    def _base_of(self, target: ast.Attribute, site: ast.Constant) -> ast.expr:
+        """What an attribute is of that is stored or deleted."""
+        base = self._base(target)
+        return self._at(self._call("unseen", base, site), target) if target.attr in HIDDEN_STORES else base
+
+    def _target(self, target: ast.expr, later: list[ast.stmt], *, own: bool = False) -> ast.expr:
+        """What stands for `target` where several are stored, each in its turn: to an attribute or an item, a property.
+
+        A name that functions share gets its value `later`, from a temporary name, and so does all that stands behind
+        it. `own` says that no name is shared, as those of a comprehension.
         """
         if isinstance(target, ast.Tuple | ast.List):
-            target.elts = [self._simple(element, later, own=own) for element in target.elts]
+            target.elts = [self._target(element, later, own=own) for element in target.elts]
             return target
         if isinstance(target, ast.Starred):
-            target.value = self._simple(target.value, later, own=own)
+            target.value = self._target(target.value, later, own=own)
             return target
-        if isinstance(target, ast.Name) and (own or not (later or self._shared_name(target.id))):
-            return target
+        if not later:
+            if isinstance(target, ast.Attribute | ast.Subscript):
+                return self._property(self._call("target", *self._storing(target)), target)
+            if own or not self._shared_name(target.id):  # type: ignore[attr-defined]
+                return target
         name = self._temporary()
         later.extend(self._stores(target, self._at(ast.Name(name, ast.Load()), target)))
         later.append(self._gone(name, target))
         return self._at(ast.Name(name, ast.Store()), target)  # type: ignore[no-any-return]
+
+    def _property(self, owner: ast.expr, node: ast.AST) -> ast.expr:
+        return self._at(ast.Attribute(self._at(owner, node), "value", ast.Store()), node)  # type: ignore[no-any-return]
 
     def _gone(self, name: str, node: ast.AST) -> ast.stmt:
         """A temporary name keeps its object no longer than it is needed."""
         gone: ast.stmt = self._at(ast.Delete([self._at(ast.Name(name, ast.Del()), node)]), node)
         return gone
 
-    def _stays(self, target: ast.expr) -> bool:
-        """Whether a target has names only, which no other function shares."""
-        if isinstance(target, ast.Tuple | ast.List):
-            return all(map(self._stays, target.elts))
-        if isinstance(target, ast.Starred):
-            return self._stays(target.value)
-        return isinstance(target, ast.Name) and not self._shared_name(target.id)
-
     def visit_Assign(self, node: ast.Assign) -> Any:
         unpacked = any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
-        value = self._looked(node.value) if unpacked else self.visit(node.value)
-        if all(map(self._stays, node.targets)):
-            node.value = value
-            return node
-        if len(node.targets) == 1:
-            return self._stores(node.targets[0], value)
-        name = self._temporary()
-        statements = [self._at(ast.Assign([ast.Name(name, ast.Store())], value), node)]
+        node.value = self._looked(node.value) if unpacked else self.visit(node.value)
+        if len(node.targets) == 1 and not unpacked:
+            return self._stores(node.targets[0], node.value)
+        later: list[ast.stmt] = []
+        targets: list[ast.expr] = []
         for target in node.targets:
-            statements.extend(self._stores(target, self._at(ast.Name(name, ast.Load()), node)))
-        return [*statements, self._gone(name, node)]
+            if isinstance(target, ast.Name) and self._shared_name(target.id) and not later:
+                given = [ast.Constant(self._key(target.id)), ast.Constant(None), self._site(target, "store")]
+                targets.append(self._property(self._call("target", self._hook("store_name"), *given), target))
+                targets.append(target)
+            else:
+                targets.append(self._target(target, later))
+        node.targets = targets
+        return [node, *later]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         target = node.target
@@ -615,34 +710,32 @@ class _Rewriter(ast.NodeTransformer):
                 return node
             loaded: Any = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
             return self._stores(target, self._at(changed(loaded), node))
-        statements: list[ast.stmt] = []
-        gone: list[ast.stmt] = []
         bound = {item.target.id for item in ast.walk(node) if isinstance(item, ast.NamedExpr)}
 
-        def once(expression: ast.expr) -> tuple[ast.expr, ast.expr]:
-            if isinstance(expression, ast.Constant) or (
+        def stays(expression: ast.expr) -> bool:
+            """Whether it may be evaluated twice."""
+            return isinstance(expression, ast.Constant) or (
                 isinstance(expression, ast.Name)
                 and expression.id not in bound
                 and not self._shared_name(expression.id)
                 and not self._of_the_module(expression.id)
-            ):
-                return expression, expression
-            name = self._temporary()
-            statements.append(self._at(ast.Assign([ast.Name(name, ast.Store())], self._load(expression, "load")), node))
-            gone.append(self._gone(name, node))
-            return self._at(ast.Name(name, ast.Load()), node), self._at(ast.Name(name, ast.Load()), node)
+            )
 
-        assert isinstance(target, ast.Attribute | ast.Subscript)
-        one, other = once(target.value)
-        if isinstance(target, ast.Attribute):
-            name_ = self._mangled(target.attr)
-            loaded = self._call("load", one, name_, self._site(target, "load"))
-            stored = self._call(_storing(target), changed(loaded), other, name_, self._site(target, "store"))
-        else:
-            key, again = once(target.slice)
-            loaded = self._call("item", one, key, self._site(target, "load"))
-            stored = self._call("set_item", changed(loaded), other, again, self._site(target, "store"))
-        return [*statements, self._at(ast.Expr(stored), node), *gone]
+        by_name = isinstance(target, ast.Attribute)
+        load, at_load = self._hook("load" if by_name else "item"), self._site(target, "load")
+        again = target.attr not in HIDDEN_STORES if isinstance(target, ast.Attribute) else stays(target.slice)
+        if again and stays(target.value):
+            hook, *given, site = self._storing(target)
+            value = changed(ast.Call(load, [*given, at_load], []))
+            return self._at(ast.Expr(ast.Call(hook, [value, *given, site], [])), node)
+        operation: ast.expr = ast.Constant(None)
+        stored = self._storing(target)
+        if not number:
+            sites = self._site(target, "change"), self._site(node.value, "look at")
+            operation = ast.Tuple([self._hook(f"{_IN_PLACE[type(node.op)]}_at"), *sites], ast.Load())
+            node.value = self._load(node.value, "load")
+        node.target = self._property(self._call("augmented", load, at_load, operation, *stored), target)  # type: ignore[assignment]
+        return node
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         statements: list[ast.stmt] = []
@@ -653,7 +746,7 @@ class _Rewriter(ast.NodeTransformer):
                 targets.extend(reversed(target.elts))
             elif isinstance(target, ast.Attribute):
                 site = self._site(target, "delete")
-                call = self._call("delete", self._load(target.value, "load"), self._mangled(target.attr), site)
+                call = self._call("delete", self._base_of(target, site), self._mangled(target.attr), site)
                 statements.append(self._at(ast.Expr(call), node))
             elif isinstance(target, ast.Subscript):
                 site = self._site(target, "delete")
@@ -707,7 +800,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _loop(self, node: ast.For | ast.AsyncFor) -> Any:
         later: list[ast.stmt] = []
-        node.target = self._simple(node.target, later)
+        node.target = self._target(node.target, later)
         node.body = [*later, *self._block(node.body)]
         node.orelse = self._block(node.orelse)
         return node
@@ -715,83 +808,77 @@ class _Rewriter(ast.NodeTransformer):
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self._each(node.iter)
         node.ifs = [self._looked(item) for item in node.ifs]
-        later: list[ast.stmt] = []
-        node.target = self._simple(node.target, later, own=True)
-        stored = [item.value for item in later if isinstance(item, ast.Expr)]
-        no: Any = ast.Constant(None)
-        node.ifs[:0] = [self._at(ast.Compare(item, [ast.Is()], [no]), item) for item in stored]  # each stores
+        node.target = self._target(node.target, [], own=True)
         return node
 
-    def visit_Match(self, node: ast.Match) -> ast.AST:
-        names = {name for item in ast.walk(node) if isinstance(item, ast.MatchClass) for name in item.kwd_attrs}
-        looks = any(isinstance(item, _LOOKING_PATTERNS) for item in ast.walk(node))
-        if looks:
+    def visit_Match(self, node: ast.Match) -> Any:
+        patterns = [item for case in node.cases for item in ast.walk(case.pattern)]
+        names = {name for item in patterns if isinstance(item, ast.MatchClass) for name in item.kwd_attrs}
+        if any(isinstance(item, _LOOKING_PATTERNS) for item in patterns):
             site = self._site(node.subject, "match")
-            given = [ast.Tuple([ast.Constant(item) for item in sorted(names)], ast.Load()), site]
-            node.subject = self._at(self._call("matched", self._load(node.subject, "load"), *given), node.subject)
+            given: list[ast.expr] = [ast.Tuple([ast.Constant(item) for item in sorted(names)], ast.Load())]
+            given.append(ast.Tuple(self._classes_in(patterns), ast.Load()))
+            node.subject = self._at(self._call("matched", self._load(node.subject, "load"), *given, site), node.subject)
         else:
             node.subject = self._looked(node.subject)
+        left: list[ast.stmt] = []  # temporary names go, also where what stands behind the pattern did not hold
         for case in node.cases:
-            values: list[ast.expr] = []
+            self._values(case.pattern)
+            case.guard = None if case.guard is None else self._looked(case.guard)
             kept = self._captured(case.pattern)
-            case.pattern = self._pattern(case.pattern, values)
-            tests = [self._at(self.visit(item), case.pattern) for item in values]
-            guard = None if case.guard is None else self._looked(case.guard)
-            if kept and (guard is not None or tests):  # nothing gets its name where a comparison fails
-                guard = self._at(ast.Constant(True), case.pattern) if guard is None else guard
-                for one in reversed(kept):
-                    named = self._at(ast.NamedExpr(one.targets[0], one.value), one)  # type: ignore[arg-type]
-                    guard = self._at(self._call("second", named, guard), one)
-                kept = []
-            if guard is not None:
-                tests.append(guard)
-            case.guard = (
-                tests[0] if len(tests) == 1 else self._at(ast.BoolOp(ast.And(), tests), node) if tests else None
-            )
-            case.body = [*kept, *self._block(case.body)]
-        return node
+            if case.guard is not None:
+                for name, item, load in reversed(kept):
+                    stored: Any = self._stores(self._at(ast.Name(name, ast.Store()), item), ast.Name(load, ast.Load()))
+                    named = self._at(ast.NamedExpr(stored[0].targets[0], stored[0].value), item)
+                    case.guard = self._at(self._call("second", named, case.guard), item)
+                    left.append(self._at(ast.Assign([ast.Name(load, ast.Store())], ast.Constant(None)), item))
+                    left.append(self._gone(load, item))
+                case.body = [*left, *self._block(case.body)]
+            else:
+                first = [statement for given in kept for statement in self._kept(*given)]
+                case.body = [*left, *first, *self._block(case.body)]
+        return [node, *left]
 
-    def _pattern(self, pattern: Any, values: list[ast.expr]) -> Any:
-        """The same pattern without comparisons with attributes: each of them is added to `values`."""
-        options: list[Any] = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
-        if all(isinstance(item, ast.MatchValue) for item in options):
-            if not any(isinstance(item.value, ast.Attribute) for item in options):
-                return pattern
-            name = self._temporary()
-            compared: list[ast.expr] = [
-                self._at(ast.Compare(self._at(ast.Name(name, ast.Load()), item), [ast.Eq()], [item.value]), item)
-                for item in options
-            ]
-            whole = compared[0] if len(compared) == 1 else self._at(ast.BoolOp(ast.Or(), compared), pattern)
-            values.append(whole)
-            return self._at(ast.MatchAs(None, name), pattern)
-        if not isinstance(pattern, ast.MatchOr):
-            for part in ("patterns", "kwd_patterns"):
-                if hasattr(pattern, part):
-                    setattr(pattern, part, [self._pattern(item, values) for item in getattr(pattern, part)])
-            if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
-                pattern.pattern = self._pattern(pattern.pattern, values)
-        return pattern
+    def _values(self, pattern: ast.pattern) -> None:
+        """The attributes that a pattern compares with are loaded where they stand."""
+        for item in ast.walk(pattern):
+            if isinstance(item, ast.MatchValue):
+                item.value = self._valued(item.value)
+            elif isinstance(item, ast.MatchMapping):
+                item.keys = list(map(self._valued, item.keys))
 
-    def _captured(self, pattern: ast.pattern) -> list[ast.Assign]:
-        """What gives names that functions share what a pattern has caught, under other names.
+    def _valued(self, node: ast.expr) -> ast.expr:
+        if not isinstance(node, ast.Attribute):
+            return node
+        value = self._at(self._call("valued", self._load(node, "load")), node)
+        return self._at(ast.Attribute(value, "value", ast.Load()), node)  # type: ignore[no-any-return]
 
-        All names are given so where something is compared afterwards: the comparison may fail.
-        """
-        compares = any(
-            isinstance(item, ast.MatchValue) and isinstance(item.value, ast.Attribute) for item in ast.walk(pattern)
-        )
-        names: dict[str, str] = {}
-        kept: list[ast.Assign] = []
+    def _classes_in(self, patterns: list[ast.AST]) -> list[ast.expr]:
+        """What the classes in patterns are found by: attributes, and names that functions share."""
+        found: dict[tuple[str, str | None], None] = {}
+        for item in patterns:
+            cls: Any = item.cls if isinstance(item, ast.MatchClass) else None
+            while isinstance(cls, ast.Attribute):
+                found[cls.attr, None] = None
+                cls = cls.value
+            if isinstance(cls, ast.Name):
+                if self._shared_name(cls.id):
+                    found["", self._key(cls.id)] = None
+                elif self._of_the_module(cls.id):
+                    found[cls.id, self._key_of_the_module(cls.id)] = None
+        return [ast.Tuple(list(map(ast.Constant, one)), ast.Load()) for one in found]
+
+    def _captured(self, pattern: ast.pattern) -> list[tuple[str, ast.AST, str]]:
+        """Names of a pattern that functions share, where they stand, and which others it gives to what it catches."""
+        found: dict[str, tuple[str, ast.AST, str]] = {}
         for item in ast.walk(pattern):
             part = "rest" if isinstance(item, ast.MatchMapping) else "name"
             name = getattr(item, part, None)
-            if isinstance(name, str) and (compares or self._shared_name(name)):
-                if name not in names:
-                    names[name] = self._temporary()
-                    kept.append(self._kept(name, item, names[name]))
-                setattr(item, part, names[name])
-        return kept
+            if isinstance(name, str) and self._shared_name(name):
+                if name not in found:
+                    found[name] = name, item, self._temporary()
+                setattr(item, part, found[name][2])
+        return list(found.values())
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         node.type = None if node.type is None else self.visit(node.type)
@@ -801,7 +888,7 @@ class _Rewriter(ast.NodeTransformer):
             gone = self.visit_Delete(self._at(ast.Delete([self._at(ast.Name(name, ast.Del()), node)]), node))
             gone.insert(0, self._at(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)), node))
             body = self._at(ast.Try(node.body, [], [], gone), node)
-            node.body = [self._kept(name, node, node.name), body]
+            node.body = [*self._kept(name, node, node.name), body]
         return node
 
     def visit_Import(self, node: ast.Import) -> Any:
@@ -820,14 +907,14 @@ class _Rewriter(ast.NodeTransformer):
         for item in node.names:
             if item.asname is not None and self._shared_name(item.asname):
                 name, item.asname = item.asname, self._temporary()
-                later.append(self._kept(name, node, item.asname))
+                later += self._kept(name, node, item.asname)
             elif item.asname is None and self._shared_name(bound := item.name.partition(".")[0]):
                 if isinstance(node, ast.Import) and "." in item.name:
                     target = self._at(ast.Name(bound, ast.Store()), node)
                     later.append(self._at(ast.Expr(self._name_point(target, "store", True)), node))
                 else:
                     item.asname = self._temporary()
-                    later.append(self._kept(bound, node, item.asname))
+                    later += self._kept(bound, node, item.asname)
         return [node, *later]
 
     def visit_AsyncWith(self, node: ast.AsyncWith) -> Any:
@@ -838,7 +925,7 @@ class _Rewriter(ast.NodeTransformer):
         for number, item in enumerate(node.items, 1):
             item.context_expr = self._load(item.context_expr, "load")
             if item.optional_vars is not None:
-                item.optional_vars = self._simple(item.optional_vars, later)
+                item.optional_vars = self._target(item.optional_vars, later)
             if later and number < len(node.items):  # what it is bound to is stored before the next is entered
                 inner = self._at(type(node)(node.items[number:], node.body), node)
                 node.items, node.body = node.items[:number], [inner]
@@ -914,7 +1001,7 @@ def _at_its_end(node: ast.expr) -> ast.expr:
     return node
 
 
-def _storing(target: ast.Attribute) -> str:
+def _hook_of(target: ast.Attribute) -> str:
     """The hook that stores an attribute."""
     return "store_mapping" if target.attr == "__dict__" else "store"
 

@@ -64,7 +64,19 @@ from reactive_runtime.explore._kinds import (
     names_of,
     slots_of,
 )
-from reactive_runtime.explore._rewriting import HIDDEN, HIDDEN_STORES, IN_PLACE, OPERATIONS, SITES, Site
+from reactive_runtime.explore._rewriting import (
+    HIDDEN,
+    HIDDEN_STORES,
+    IDENTITIES,
+    IN_PLACE,
+    OPERATIONS,
+    SITES,
+    Augmented,
+    Compared,
+    Site,
+    Target,
+    Valued,
+)
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._task import CUT, Several, Stop, Task
 from reactive_runtime.explore._threads import real_current_thread
@@ -693,11 +705,17 @@ class Watcher:
                         further.extend(dict.values(held))
                 entries, depth = further, depth - 1
 
-        def matched(value: Any, names: tuple[str, ...], site: int) -> Any:
+        def matched(value: Any, names: tuple[str, ...], classes: tuple[tuple[str, str | None], ...], site: int) -> Any:
             """A value is looked into by patterns, one after the other: as one step, which it is not."""
-            if not scheduler.watching or type(value) in _SCALARS:
+            if not scheduler.watching:
                 return value
             found: list[_Access] = []
+            for name, key in classes:  # those of the patterns are found by these names
+                if key is None:
+                    if name in written:
+                        unseen(value, site)
+                elif not name or name in written:
+                    found.append((watcher._of_name(key), site, False, None, key, None))
             entries, depth = [value], _DEEPEST_PATTERN
             while entries and depth:
                 further: list[Any] = []
@@ -1103,10 +1121,16 @@ class Watcher:
             "unseen": unseen,
             "inherited": inherited,
             "matched": matched,
+            "valued": Valued,
+            "compared": Compared,
+            "target": Target,
+            "augmented": Augmented,
+            **IDENTITIES,
             "binding": binding,
             "imported": imported,
             "store": store,
             "store_mapping": store_mapping,
+            "store_name": lambda value, key, _, site: at(key, site, True),
             "delete": delete,
             "item": item,
             "set_item": set_item,

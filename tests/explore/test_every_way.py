@@ -157,6 +157,9 @@ STORES = {
         "w = self.o.n = v",
         "for self.o.n in [v]: pass",
         "[0 for self.o.n in [v]]",
+        "[0 for self.o.n, w in [(v, 0)]]",
+        "(lambda: self.o)().n += v - self.o.n",
+        "w = self.slots.n = self.o.n = v",
         "with entered(v) as self.o.n: pass",
         "with entered((v, 0)) as (self.o.n, w): pass",
         "setattr(self.o, 'n', v)",
@@ -226,7 +229,11 @@ STORES = {
         "setattr(self.o, 'method', lambda: v)",
         "self.o.method = types.MethodType(lambda self: v, self.o)",
     ],
-    "a class of an object": ["self.o.__class__ = made(v)", "setattr(self.o, '__class__', made(v))"],
+    "a class of an object": [
+        "self.o.__class__ = made(v)",
+        "setattr(self.o, '__class__', made(v))",
+        "object.__setattr__(self.o, '__class__', made(v))",
+    ],
     "a global": [
         *(way.format("N") for way in NAMES),
         "exec('global N; N = v')",
@@ -255,6 +262,9 @@ STORES = {
         *(way.format("c") for way in NAMES),
         "cell(self.closed).cell_contents = v",
         "setattr(cell(self.closed), 'cell_contents', v)",
+        "cell(self.closed).cell_contents += v - c",
+        "w = cell(self.closed); del w.cell_contents; w.cell_contents = v",
+        "w = c = z = v",
         "self.one.__closure__[self.one.__code__.co_freevars.index('c')].cell_contents = v",
     ],
     "an item": [
@@ -310,6 +320,10 @@ READS = {
         "match {'o': self.o}:\n    case {'o': Plain(n=v)}: pass",
         "match self:\n    case Counted(o=Plain(n=v)): pass",
         "match 0:\n    case self.o.n: v = 0\n    case _: v = self.o.n",
+        "match {n: n for n in range(9)}:\n    case {self.o.n: v}: pass",
+        "match [{n: n for n in range(9)}]:\n    case [{self.o.n: v}]: pass",
+        "v = 0 if 0 <= self.o.n < 1 else 1",
+        "v = [n for n in range(9) if n <= self.o.n < n + 1][0]",
         "v = copy.copy(self.o).n",
         "v = copy.deepcopy(self.o).n",
         "v = pickle.loads(pickle.dumps(self.o)).n",
@@ -461,6 +475,7 @@ READS = {
         "v = list(reversed(self.l))[0]",
         "v = [0, 1, 2].index(*self.l)",
         "v = 0 if 0 in self.l else 1",
+        "v = [n for n in range(9) if n in self.l in [[n]]][0]",
         "v = 0 if self.l == [0] else 1",
         "v = functools.reduce(operator.add, self.l)",
         "v = eval('self.l[0]')",
@@ -627,3 +642,79 @@ def test_a_name_that_another_cell_of_a_notebook_assigns_is_shared(monkeypatch: p
     failure = explore(vars(module)["Twice"], strategy="dpor").failure
     assert failure is not None
     assert "another" in failure.message
+
+
+class Matches:
+    """What a class in a pattern is found by changes meanwhile."""
+
+    cls: Any
+
+    def __init__(self) -> None:
+        global Named
+        Named = self.cls = int
+
+    def matches(self) -> bool:
+        raise NotImplementedError
+
+    def actor_a(self) -> None:
+        assert self.matches() == self.matches(), "another"
+
+    def actor_b(self) -> None:
+        global Named
+        Named = self.cls = str
+
+
+Named: Any
+
+
+class MatchesByName(Matches):
+    def matches(self) -> bool:
+        match 1:
+            case Named():
+                return True
+        return False
+
+
+class MatchesByAttribute(Matches):
+    def matches(self) -> bool:
+        match 1:
+            case self.cls():
+                return True
+        return False
+
+
+@pytest.mark.parametrize("program", [MatchesByName, MatchesByAttribute])
+def test_a_class_in_a_pattern_may_be_another(program: Any) -> None:
+    result = explore(program, strategy="dpor")
+    assert result.failure is not None or result.not_looked_into
+
+
+class Compares:
+    def __init__(self) -> None:
+        self.one, self.two, self.three = [0], [1], [2]
+
+    def actor_a(self) -> None:
+        self.seen = self.one < self.two < self.three
+
+    def actor_b(self) -> None:
+        for items in (self.two, self.one, self.three):
+            items[0] += 3
+
+
+class ComparesInside(Compares):
+    def actor_a(self) -> None:
+        self.seen = bool([True for _ in (1,) if self.one < self.two < self.three])
+
+
+class ComparesPairs(Compares):
+    def actor_a(self) -> None:
+        self.seen = self.one < self.two and self.two < self.three
+
+
+@pytest.mark.parametrize("strategy", ["bounded", "dpor"])
+def test_a_chain_of_comparisons_has_a_point_for_each_pair_wherever_it_stands(strategy: Any) -> None:
+    found = [
+        explore(program, strategy=strategy, schedules=20_000).schedules
+        for program in (Compares, ComparesInside, ComparesPairs)
+    ]
+    assert len(set(found)) == 1, found

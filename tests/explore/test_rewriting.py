@@ -325,7 +325,125 @@ def names_that_stay() -> Any:
             pass
         ordered = low <= middle < two
 
+        box.value = two = four = 7
+        box.items[two - 7] += 1
+
     return sorted(locals()), sorted(vars(Plain)), list(map(repr, Colour)), [*Colour.__members__]
+
+
+def names_in_between() -> Any:
+    """Nor is one where a statement did not come to its end, nor inside of it."""
+    box, shared, seen = Box(), 0, []
+    box.number = 0
+
+    def look(value: Any, names: Any) -> Any:
+        seen.append(sorted({*names} - {"look", "share", "seen"}))
+        return value
+
+    def share() -> None:
+        nonlocal shared
+        shared += 1
+
+    share()
+    compared = 0 < box.value + 1 <= shared < look(3, locals())
+    box.table["a"] += look(1, locals())
+    (box if compared else Box()).value += look(1, locals())
+    for change in ("own", "items", "all", "pair", "unpacked", "looped", "entered"):
+        try:
+            if change == "own":
+                (box if compared else Box()).value += "text"
+            elif change == "items":
+                box.items[box.value - 1] -= "text"  # type: ignore[operator]
+            elif change == "all":
+                share.a = shared = box.number = box.doubled = "text"  # type: ignore[attr-defined]
+            elif change == "pair":
+                box.number, box.doubled, compared = 1, "text", 5
+            elif change == "unpacked":
+                box.number, box.doubled, compared = [1]
+            elif change == "looped":
+                for box.number, box.doubled in [(2, 4), (3, "text")]:
+                    pass
+            else:
+                with opened() as box.value, opened() as box.items["text"]:
+                    pass
+        except (TypeError, ValueError):
+            look(box.value, locals())
+    try:
+        raise ValueError(shared)
+    except ValueError as shared:
+        look(shared.args, locals())
+    shared = 0
+    import collections.abc as shared  # noqa: F811
+
+    class Plain:
+        import threading as shared
+
+        chosen = 0
+        match (1, 2):
+            case (chosen, _) if chosen > 1:
+                pass
+            case (_, chosen):
+                pass
+
+    for subject in [(Kind.GOOD, 1), (1, Kind.GOOD), {"slot": 2}, 5, Box(6), 7]:
+        match subject:
+            case Kind.GOOD, shared:  # noqa: F811
+                look(shared, locals())
+            case shared, Kind.GOOD:
+                look(shared, locals())
+            case {box.slot: shared}:
+                look(shared, locals())
+            case int(shared) if shared > 6:
+                look(shared, locals())
+            case Box(value=shared) | int(shared):
+                look(shared, locals())
+        look(shared, locals())
+    return box.value, box.items, box.number, compared, sorted(vars(Plain)), seen, sorted(locals())
+
+
+def targets_of_comprehensions() -> Any:
+    """Each stores in its turn, and the next one may look at what it has stored."""
+    places, box = [0, 0, 0], Box()
+    pairs = [(6, 1), (7, 0), (8, 2)]
+    found = [([*places], at) for at in (2,) for places[at], at in pairs]
+    found += [([*places], at) for _ in (1,) for at, *places[at:at] in pairs if at]
+    nested = {(box.value, at, name) for at, (box.value, name), *box.items in [(1, (2, 3), 4, 5), (6, (7, 8), 9)] if at}
+    both = {(box.value, second) for box.value in range(3) if box.value for (box.slot, second) in [(box.value, 2)]}
+    starred = [(*[sorted(locals()) for box.value, box.items[0] in [(1, 2)]],)]
+    return found, nested, both, starred, box.value, box.items, box.slot
+
+
+def chains() -> Any:
+    """What is compared is evaluated once, from left to right, as far as it is needed."""
+    asked: list[Any] = []
+
+    def ask(value: Any) -> Any:
+        asked.append(value)
+        return value
+
+    class Never:
+        def __lt__(self, other: Any) -> list[Any]:
+            return []
+
+        __gt__ = __lt__
+
+    box = Box(2)
+    results = [
+        ask(1) < ask(box.value) < ask(3),
+        ask(3) < ask(box.value) < ask(4),
+        ask(1) in ask([1]) in ask([[1]]),
+        ask(1) not in ask([1]) in ask([[1]]),
+        ask(None) is ask(None) == ask(None) is not ask(1),
+        Never() < ask(1) < ask(2),
+        ask(1) < Never() < ask(2),
+        [one for one in range(5) if 1 < ask(one) < box.value + 2 != one],
+        [1 < (again := box.value) < 3, again],
+    ]
+    try:
+        results.append(ask(1) < ask(2) < ask("text"))
+    except TypeError as error:
+        results.append(str(error))
+    return results, asked
 
 
 def deleted_together() -> Any:
@@ -410,6 +528,9 @@ CODE = [
     made_for_the_caller,
     patterns,
     names_that_stay,
+    names_in_between,
+    targets_of_comprehensions,
+    chains,
     deleted_together,
     annotated,
     arguments_that_are_deleted,
