@@ -257,12 +257,14 @@ def sites_of(filename: str) -> range:
     return range(0) if known is None else known.sites
 
 
-def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[FunctionType]:
+def functions_in(roots: Iterable[Any], modules: frozenset[str], owners: list[Any] | None = None) -> list[FunctionType]:
     """The functions of those modules that can be reached from them, from classes, functions and their closures.
 
-    Without those that were generated, as the methods of dataclasses are.
+    Without those that were generated, as the methods of dataclasses are. Of what outlives a run, all that holds values
+    by name on the way there is added to `owners`: modules, classes, properties, functions and cells.
     """
     found: list[FunctionType] = []
+    owners = [] if owners is None else owners
     seen: set[int] = set()
     nowhere: set[int] = set()  # kinds that lead to no function: most of what modules and classes hold
     stack = list(roots)
@@ -276,18 +278,24 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             if _is_within(home_of(item), modules) and not is_generated(item):
                 found.append(item)
             if item.__closure__ is not None:
-                stack.extend(cell.cell_contents for cell in item.__closure__ if _filled(cell))
+                cells = [cell for cell in item.__closure__ if _filled(cell)]
+                owners.extend(cells)
+                stack.extend(cell.cell_contents for cell in cells)
             if item.__dict__:
                 stack.extend(item.__dict__.values())
             if item.__defaults__ is not None:
+                owners.append(item)
                 stack.extend(item.__defaults__)
             if item.__kwdefaults__ is not None:
+                owners.append(item.__kwdefaults__)
                 stack.extend(item.__kwdefaults__.values())
         elif issubclass(kind, ModuleType):
             if module_names(item).get("__name__") in modules:
+                owners.append(item)
                 stack.extend(module_names(item).values())
         elif issubclass(kind, type):
             if is_heap(item) and _is_within(module_of(item), modules):
+                owners.append(item)
                 stack.extend(names_of(item).values())
                 stack.extend(mro(item)[1:-1])
         elif issubclass(kind, staticmethod | classmethod | MethodType):
@@ -297,6 +305,7 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
         elif issubclass(kind, functools.partial):
             stack.extend((item.func, *item.args, *item.keywords.values()))
         elif issubclass(kind, functools.cached_property):
+            owners.append(item)
             stack.append(item.func)
         elif kind is CACHE:
             stack.append(item.__wrapped__)
@@ -308,6 +317,7 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             stack.extend(list(dict.values(item))[:50])
         else:
             nowhere.add(id(kind))
+            stack.append(kind)  # what is made of a class may be all that leads to it
     return found
 
 

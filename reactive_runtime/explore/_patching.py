@@ -1,8 +1,8 @@
 """Puts the stand-ins in place for the time of an exploration, and takes them away again.
 
 Three doors lead to threads: the package's own (`_core.primitives`), the modules of the standard library, and names
-that a module under exploration has imported from those, `from threading import Lock`, or holds at its top, a lock
-made when it was imported. Each is changed in one place, `installed`, and restored when the block ends, whatever
+that a module under exploration has imported from those, `from threading import Lock`, or under which it holds a lock
+that was made before, at its top, in a class, in a closure, as a default. Each is changed in one place, `installed`, and restored when the block ends, whatever
 happened in it. Production classes are not touched but for three methods of `threading.Thread`, which are needed for
 the classes that derive from it.
 """
@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from reactive_runtime import executors
@@ -33,7 +33,7 @@ from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import _conditions as conditions
 from reactive_runtime.explore import _instrumented as instrumented
 from reactive_runtime.explore import _threads as threads
-from reactive_runtime.explore._kinds import module_of, names_of
+from reactive_runtime.explore._kinds import names_of
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._task import Aborted
 
@@ -183,12 +183,18 @@ class _Undo:
 
 def _set(owner: Any, name: str, value: Any) -> None:
     """Of a class, without its metaclass, whose code is the program's and may refuse."""
-    (type.__setattr__ if issubclass(type(owner), type) else setattr)(owner, name, value)
+    if type(owner) is dict:
+        owner[name] = value
+    else:
+        (type.__setattr__ if issubclass(type(owner), type) else setattr)(owner, name, value)
 
 
 @contextlib.contextmanager
-def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[None]:
-    """Stand in for the primitives while the block runs, in `modules` also under the names they have imported."""
+def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Sequence[Any]) -> Iterator[None]:
+    """Stand in for the primitives while the block runs, in `modules` also under the names they have imported.
+
+    `owners` are of the program, outlive a run, and may hold locks by name, made before.
+    """
     undo = _Undo()
     collecting, freezes = gc.isenabled(), not _has_frozen()
     before = instrumented.standing_for(scheduler)
@@ -217,16 +223,11 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                             f"{module.__name__}.{name} is a thread-local whose class needs arguments or has slots:"
                             " no stand-in can be made, so use engine='threads'"
                         )
-            for owner in _owners_of_locks(module):
-                for name, value in list(_names_of(owner).items()):
-                    kind = type(value)
-                    if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
-                        continue
-                    again = issubclass(kind, _REAL_RLOCK)
-                    if id(value) not in locks:  # one lock may have several names
-                        lock = instrumented.RLock() if again else instrumented.Lock()
-                        locks[id(value)] = _lasting(scheduler, lock)
-                    undo.set_unless_refused(owner, name, locks[id(value)])
+        for owner in owners:
+            for name, value in list(_names_of(owner).items()):
+                stand_in = _for_locks(value, locks, scheduler)
+                if stand_in is not value:
+                    undo.set_unless_refused(owner, name, stand_in)
         for owner, name, entry in changes:
             undo.set(owner, name, entry)
         fuse.forget()
@@ -261,26 +262,28 @@ def _is_api(owner: Any) -> bool:
     return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
 
 
-def _owners_of_locks(module: ModuleType) -> Iterator[Any]:
-    """The module, its classes, those inside of classes too, and their properties: what outlives a run."""
-    yield module
-    seen: set[int] = set()
-    stack: list[Any] = [module]
-    while stack:
-        for value in list(_names_of(stack.pop()).values()):
-            if issubclass(type(value), type) and id(value) not in seen and module_of(value) == module.__name__:
-                seen.add(id(value))
-                stack.append(value)
-                yield value
-            elif issubclass(type(value), functools.cached_property):
-                yield value
+def _for_locks(value: Any, locks: dict[int, Any], scheduler: Scheduler) -> Any:
+    """What stands in for a lock that was made before, which may have several names; in a tuple, for each."""
+    kind = type(value)
+    if kind is tuple and any(issubclass(type(item), _REAL_LOCKS) for item in value):
+        return tuple(_for_locks(item, locks, scheduler) for item in value)
+    if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
+        return value
+    if id(value) not in locks:
+        lock = instrumented.RLock() if issubclass(kind, _REAL_RLOCK) else instrumented.Lock()
+        scheduler.lasting.append(lock)
+        locks[id(value)] = lock
+    return locks[id(value)]
 
 
 def _names_of(owner: Any) -> Mapping[str, Any]:
-    """What a module or a class has under which name; nothing of a metaclass runs for it."""
-    return names_of(owner) if issubclass(type(owner), type) else vars(owner)
-
-
-def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:
-    scheduler.lasting.append(lock)
-    return lock
+    """What an owner has under which name; nothing of a metaclass runs for it."""
+    kind = type(owner)
+    if issubclass(kind, type):
+        return names_of(owner)
+    if kind is CellType:
+        return {"cell_contents": owner.cell_contents}
+    if kind is FunctionType:
+        return {"__defaults__": owner.__defaults__}
+    found: Mapping[str, Any] = owner if kind is dict else vars(owner)
+    return found

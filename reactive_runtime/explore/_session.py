@@ -118,7 +118,9 @@ class Session:
         own = {name for root in self._program.roots() if type(name := _home(root)) is str}
         self._names = frozenset(item.__name__ for item in [*self.modules, *further]) | own
         classes = [part for part in parts if issubclass(type(part), type)]  # a function is made anew in each run
-        functions = code_patcher.functions_in([*self.modules, *self._program.roots(), *classes], self._names)
+        self._owners: list[Any] = []  # of what outlives a run, perhaps of locks
+        reached = [*self.modules, *self._program.roots(), *classes]
+        functions = code_patcher.functions_in(reached, self._names, self._owners)
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
         self._without_file = [function for function in self._functions if function.__code__.co_filename == _NO_FILE]
@@ -195,7 +197,7 @@ class Session:
                 scheduler.tracer = stack.enter_context(
                     tracing.Tracer(scheduler, self._files, self._functions, self.points)
                 )
-            stack.enter_context(installed(scheduler, self.modules))
+            stack.enter_context(installed(scheduler, self.modules, self._owners))
             self._watchdog = stack.enter_context(Watchdog(scheduler, kept, self._hang))
             self._stack = stack.pop_all()
 

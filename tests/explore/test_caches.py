@@ -193,8 +193,46 @@ class PropertyOfALocalClass(Asking):
         return self.local.made
 
 
+def of_a_class_made_before() -> Any:
+    class Local:
+        @cached_property
+        def made(self) -> Any:
+            return Made()
+
+    class PropertyOfAClassMadeBefore(Asking):
+        def __init__(self) -> None:
+            super().__init__()
+            self.local = Local()
+
+        def ask(self) -> Any:
+            return self.local.made
+
+    return PropertyOfAClassMadeBefore
+
+
+def sample() -> Any:
+    class Local:
+        @cached_property
+        def made(self) -> Any:
+            return Made()
+
+    return Local()
+
+
+SAMPLE = sample()
+
+
+class PropertyOfTheClassOfAnObject(Asking):
+    def __init__(self) -> None:
+        super().__init__()
+        self.local = type(SAMPLE)()
+
+    def ask(self) -> Any:
+        return self.local.made
+
+
 CACHES = [OfTheModule, WithABound, ByACall, OfAMethod, OfABoundMethod, OfTheObject, InC, Cleared]
-PROPERTIES = [Property, PropertyByName, PropertyOfALocalClass]
+PROPERTIES = [Property, PropertyByName, PropertyOfALocalClass, of_a_class_made_before(), PropertyOfTheClassOfAnObject]
 GUARDED = [type(item.__name__, (item,), {"guarded": True}) for item in [*CACHES, *PROPERTIES]]
 HAS_A_LOCK = sys.version_info < (3, 12)
 """Whether a `cached_property` has one."""

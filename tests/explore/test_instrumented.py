@@ -855,3 +855,77 @@ def test_a_source_that_is_not_the_programs_is_none(
     result = explore(scope["Counter"])
     assert not result.holds
     assert result.notes == ["no source of <string>: instructions are points there"]
+
+
+def counting_with_a_lock_of_a_class() -> Any:
+    class Inside:
+        lock: ClassVar[Any] = threading.Lock()
+
+    class Counting:
+        def __init__(self) -> None:
+            self.value = 0
+
+        def actor_a(self) -> None:
+            with Inside.lock:
+                self.value += 1
+
+        actor_b = actor_a
+
+        def at_end(self) -> None:
+            assert self.value == 2
+
+    return Counting
+
+
+def counting_with_a_lock_around(lock: Any) -> Any:
+    class Counting:
+        def __init__(self) -> None:
+            self.value = 0
+
+        def add(self) -> None:
+            with lock:
+                self.value += 1
+
+        actor_a = actor_b = add
+
+        def at_end(self) -> None:
+            assert self.value == 2
+
+    return Counting
+
+
+def counting_with_a_lock_by_default() -> Any:
+    class Counting:
+        def __init__(self) -> None:
+            self.value = 0
+
+        def add(self, lock: Any = threading.Lock(), *, again: Any = threading.RLock()) -> None:  # noqa: B008
+            with lock, again, again:
+                self.value += 1
+
+        def actor_a(self) -> None:
+            self.add()
+
+        actor_b = actor_a
+
+        def at_end(self) -> None:
+            assert self.value == 2
+
+    return Counting
+
+
+@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        counting_with_a_lock_of_a_class,
+        lambda: counting_with_a_lock_around(threading.Lock()),
+        lambda: counting_with_a_lock_around(threading.RLock()),
+        counting_with_a_lock_by_default,
+    ],
+    ids=["class", "cell", "cell of a lock to be taken again", "default"],
+)
+def test_a_lock_that_was_made_before_is_replaced_however_it_is_reached(made: Callable[[], Any], engine: Any) -> None:
+    program = made()
+    assert str(explore(program, strategy="dpor", engine=engine, hang=2).assert_holds().verdict) == "exhausted"
+    program().actor_a()  # and the real one is back
