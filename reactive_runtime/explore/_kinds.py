@@ -58,6 +58,7 @@ __all__ = [
     "VIEW",
     "Kinds",
     "attributes_of",
+    "contents_of",
     "has_own",
     "holders_of",
     "home_of",
@@ -280,6 +281,15 @@ class Kinds:
             return owner.count(".") + owner.count("[") + (name == "format_map")
         return int(type(called) in (*BUILTIN, MethodWrapperType) and owner is not None)
 
+    def reaches_further(self, called: Any, name: str, owner: Any) -> bool:
+        """Whether a function that can't be seen may do anything with what it is handed: it is none of a known kind."""
+        container = issubclass(type(called), type) and self.of(called) == CONTAINER
+        return not (container or self.looks_at_attributes(called, name) or self.calls(called, name, owner))
+
+    def has_state(self, kind: type) -> bool:
+        """Whether its objects may have attributes that a program stores."""
+        return is_heap(kind) and not self._is_trusted(module_of(kind))
+
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""
         if id(function) in _SHALLOW or id(function) in _DEEP or id(function) in _EVALUATING:
@@ -432,6 +442,19 @@ def mapping_of(entry: Any) -> dict[str, Any] | None:
         return names
     found = attributes_of(entry, kind)
     return None if found is NO_ATTRIBUTES else found
+
+
+def contents_of(entry: Any) -> dict[str, Any]:
+    """The attributes that an object or a class has of its own, as they are; nothing of the program runs for it."""
+    held = {name: value for name, value in dict.items(mapping_of(entry) or {}) if type(name) is str}
+    for base in () if issubclass(type(entry), type) else mro(type(entry)):
+        for name, place in names_of(base).items():
+            if type(place) is MemberDescriptorType and not name.startswith("__"):
+                try:
+                    held[name] = place.__get__(entry)
+                except AttributeError:
+                    continue
+    return held
 
 
 def slots_of(entry: Any) -> list[str]:

@@ -2,9 +2,9 @@
 
 Three doors lead to threads: the package's own (`_core.primitives`), the modules of the standard library, and names
 that a module under exploration has imported from those, `from threading import Lock`, or under which it holds a lock
-that was made before, at its top, in a class, in a closure, as a default. Each is changed in one place, `installed`, and restored when the block ends, whatever
-happened in it. Production classes are not touched but for three methods of `threading.Thread`, which are needed for
-the classes that derive from it.
+that was made before, at its top, in a class, in a closure, as a default. Each is changed in one place, `installed`, and
+restored when the block ends, whatever happened in it. Production classes are not touched but for three methods of
+`threading.Thread`, which are needed for the classes that derive from it.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ from reactive_runtime.explore._kinds import (
     STEPPING,
     VIEW,
     Kinds,
+    contents_of,
     has_own,
     holders_of,
     mapping_of,
@@ -597,7 +598,7 @@ class Watcher:
             if type(owner) is ModuleType:
                 owner = None
             depth = kinds.looks_at_attributes(called, name)
-            whole = owner if depth else None
+            whole = owner
             if owner is not None and kinds.of(type(owner)) is PLAIN and type(owner) not in kinds.records:
                 owner = None
             if kinds.evaluates(called):
@@ -605,6 +606,7 @@ class Watcher:
             writes = kinds.changes(called, name, owner)
             blind, place = kinds.place(called)
             calls = kinds.calls(called, name, owner)
+            anything = blind and kinds.reaches_further(called, name, owner)
 
             def instead(*arguments: Any, **keywords: Any) -> Any:
                 if scheduler.watching:
@@ -623,8 +625,14 @@ class Watcher:
                         at_place(found, place, site, blind)
                     if depth:
                         attributes(found, [*arguments, *keywords.values(), whole], site, depth, blind)
+                    before = handed(found, [*arguments, *keywords.values(), whole], site) if anything else []
                     if found:
                         accessed(found)
+                    if before:
+                        try:
+                            return called(*arguments, **keywords)
+                        finally:
+                            stored_since(before)
                     if calls:
                         arguments = tuple(function(x, site) if type(x) in _CALLED else x for x in arguments)
                         keywords = {k: function(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
@@ -704,6 +712,42 @@ class Watcher:
                         gather(found, held, site, writes, blind)
                         further.extend(dict.values(held))
                 entries, depth = further, depth - 1
+
+        def handed(found: list[_Access], entries: list[Any], site: int) -> list[tuple[Any, dict[str, Any]]]:
+            """Code that is not looked into may read and store all attributes that it comes to: gives what they are."""
+            before: list[tuple[Any, dict[str, Any]]] = []
+            seen: set[int] = set()
+            while entries and len(seen) <= _MOST_LOOKED_AT:
+                entry = entries.pop()
+                kind = type(entry)
+                if kind in _SCALARS or id(entry) in seen:
+                    continue
+                seen.add(id(entry))
+                if kind in (list, tuple, set, dict):
+                    entries.extend((entry.values() if kind is dict else entry) if len(entry) <= _MOST_LOOKED_AT else ())
+                    continue
+                of_class = issubclass(kind, type)
+                if not kinds.has_state(entry if of_class else kind):
+                    continue
+                held = contents_of(entry)
+                before.append((entry, held))
+                for name in held.keys() | watcher.by_name:
+                    if name in written:
+                        location = find(entry, name)
+                        location.blind.add(site)
+                        found.append((location, site, True, entry, name, None))
+                if not of_class:
+                    entries.extend(held.values())
+            return before
+
+        def stored_since(before: list[tuple[Any, dict[str, Any]]]) -> None:
+            """Attributes that have changed since are stored while threads run."""
+            for entry, held in before:
+                now = contents_of(entry)
+                for name in held.keys() | now.keys():
+                    if held.get(name, before) is not now.get(name, before):
+                        watcher.by_name.add(name)
+                        writing(entry, name)
 
         def matched(value: Any, names: tuple[str, ...], classes: tuple[tuple[str, str | None], ...], site: int) -> Any:
             """A value is looked into by patterns, one after the other: as one step, which it is not."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reactive_runtime.explore import _scenario as scenario
 from reactive_runtime.explore import _session as session
 from reactive_runtime.explore import explore, replay
 
@@ -276,3 +277,125 @@ def test_a_file_that_was_edited_is_explored_as_it_was_loaded(
     assert result.failure is not None
     assert result.notes == []
     del sys.modules[file.stem]
+
+
+UNSEEN = """
+class Keeper:
+    def __init__(self):
+        self.n = 0
+        self.things = []
+    def add(self, thing):
+        self.n += 1
+        thing.n += 1
+    def keep(self, thing): self.things.append(thing)
+    def add_to_all(self):
+        for thing in self.things: thing.n += 1
+
+class Base:
+    def add_one(self): self.n += 1
+
+class Adding:
+    def __init__(self, thing): thing.n += 1
+
+class Called:
+    def __call__(self, thing): thing.n += 1
+
+def add(thing): thing.n += 1
+def add_by_name(*, thing): setattr(thing, "n", getattr(thing, "n") + 1)
+def add_to_first(things): things[0].n += 1
+def add_below(thing): thing.child.n += 1
+def add_new(thing): thing.n = getattr(thing, "n", 0) + 1
+def add_to_class(cls): cls.n += 1
+def look(thing): return thing.n
+called = Called()
+"""
+APP_OF_UNSEEN = """
+import functools
+import threading
+import never_seen
+
+class Thing:
+    def __init__(self, child=None): self.n, self.child = 0, child
+
+class Bare:
+    n = 0
+
+class Slots:
+    __slots__ = ("n",)
+    def __init__(self): self.n = 0
+
+class Adds:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.child = Thing()
+        self.thing, self.bare, self.slots = Thing(self.child), Bare(), Slots()
+        self.keeper = never_seen.Keeper()
+        self.keeper.keep(self.thing)
+        Bare.n = 0
+    methods
+    def actor_a(self): self.add()
+    actor_b = actor_a
+
+class AddsLocked(Adds):
+    def actor_a(self):
+        with self.lock: self.add()
+    actor_b = actor_a
+
+class AddsBesideALook(Adds):
+    def actor_b(self): self.look()
+
+class AddsBesideOne(Adds):
+    def actor_b(self): self.look(); self.add_itself()
+"""
+HANDED = {
+    "function": ("never_seen.add(self.thing)", "self.thing.n"),
+    "keyword": ("never_seen.add_by_name(thing=self.thing)", "self.thing.n"),
+    "in a list": ("never_seen.add_to_first([self.thing])", "self.thing.n"),
+    "in a dictionary": ("never_seen.add_to_first({0: self.thing})", "self.thing.n"),
+    "below": ("never_seen.add_below(self.thing)", "self.thing.child.n"),
+    "below a list": ("never_seen.add_below(self)", "self.child.n"),
+    "slot": ("never_seen.add(self.slots)", "self.slots.n"),
+    "new": ("never_seen.add_new(self.bare)", "self.bare.n"),
+    "class": ("never_seen.add_to_class(Bare)", "self.bare.n"),
+    "method": ("self.keeper.add(self.thing)", "self.thing.n"),
+    "own attribute": ("self.keeper.add(self.slots)", "self.keeper.n"),
+    "kept": ("self.keeper.add_to_all()", "self.thing.n"),
+    "made": ("never_seen.Adding(self.thing)", "self.thing.n"),
+    "called": ("never_seen.called(self.thing)", "self.thing.n"),
+    "partial": ("functools.partial(never_seen.add, self.thing)()", "self.thing.n"),
+    "base": ("never_seen.Base.add_one(self.thing)", "self.thing.n"),
+}
+"""What a function that is not looked into does with an attribute, and how that is looked at."""
+
+
+@pytest.fixture
+def unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A module whose classes do that, and the other one counts as a part of the standard library."""
+    add, look = HANDED[request.getfixturevalue("way")]
+    methods = f"""
+    def add(self): {add}
+    def look(self):
+        before = {look}
+        assert before == {look}
+    def add_itself(self): {look} = {look} + 1
+"""
+    (tmp_path / "never_seen.py").write_text(UNSEEN)
+    (tmp_path / "app_of_never_seen.py").write_text(APP_OF_UNSEEN.replace("    methods\n", methods))
+    monkeypatch.setattr(scenario, "_APART", scenario._APART | {"never_seen"})
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    yield importlib.import_module("app_of_never_seen")
+    for module in ("never_seen", "app_of_never_seen"):
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("way", HANDED)
+def test_what_an_unseen_function_does_with_attributes_is_found_or_named(way: str, unseen: Any) -> None:
+    for strategy in ("portfolio", "bounded", "dpor"):
+        for program in (unseen.Adds, unseen.AddsBesideALook, unseen.AddsBesideOne):
+            result = explore(program, strategy=strategy)
+            assert result.failure is not None or result.not_looked_into, (program, strategy)
+            if result.failure is not None:
+                assert replay(program, result.failure.token).failure is not None
+    result = explore(unseen.AddsLocked, strategy="dpor")
+    assert (str(result.verdict), result.not_looked_into) == ("exhausted", [])
