@@ -182,23 +182,18 @@ def assertions_explained() -> Iterator[None]:
         _asserting.pop()
 
 
-def _is_part(function: FunctionType) -> bool:
-    """Whether the module of a function has more sources than its file, as one of a notebook's cells has."""
-    return function.__globals__.get("__file__") != function.__code__.co_filename
-
-
 def _file(filename: str, function: FunctionType) -> _File:
     """SyntaxError where its source can't be read; OSError where there is none."""
     lines = linecache.getlines(filename)
     explained = ASSERTIONS in function.__globals__
-    asserting, part = bool(_asserting) and explained, _is_part(function)
+    asserting = bool(_asserting) and explained
     known = _files.get((filename, asserting))
     if known is not None and (known.lines is lines or known.lines == lines):
         known.lines = lines
         return known
     first = len(SITES)
     table: dict[tuple[Any, ...], CodeType | None] = {}
-    for code in _codes(compiled(source_of(filename), filename, asserting=asserting, part=part)):
+    for code in _codes(compiled(source_of(filename), filename, asserting=asserting)):
         key = _key(code)
         table[key] = None if key in table else code
     sites = range(first, len(SITES))
@@ -228,9 +223,7 @@ def stopping_before(
         if there:
             asserting = (filename, True) in _files and bool(_asserting)
             first = sites_of(filename).start if rewritten else None
-            code = compiled_with_a_stop(
-                source_of(filename), filename, line, asserting=asserting, first=first, part=_is_part(there[0])
-            )
+            code = compiled_with_a_stop(source_of(filename), filename, line, asserting=asserting, first=first)
             table = {_key(item): item for item in _codes(code)}
             for function, now in before:
                 new = table.get(_key(now))

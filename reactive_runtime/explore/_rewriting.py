@@ -9,11 +9,11 @@ functions run that code while they are explored:
 The numbers are *sites*: where in the source the access stands. Functions keep their identity; only their `__code__`
 is exchanged, and given back. Lines stay what they are, for tracebacks and debuggers.
 
-What counts as an access: attributes, items, names declared `global` or `nonlocal`, names that a module assigns to at
-its top and does not call final, and whatever looks into a value or is handed one, since it may be a container: a test,
-a comparison, an unpacking, each turn of a loop, a call. What does not: local names as such, and whatever happens inside
-of code that is not rewritten, in C, or in a module that was not named: a call of it is one access of all that it is
-handed.
+What counts as an access: attributes, items, names declared `global` or `nonlocal`, names of a module that it does not
+call final, which others may assign to by the module, and whatever looks into a value or is handed one, since it may be
+a container: a test, a comparison, an unpacking, each turn of a loop, a call. What does not: local names as such, and
+whatever happens inside of code that is not rewritten, in C, or in a module that was not named: a call of it is one
+access of all that it is handed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
-from reactive_runtime.explore._scopes import SCOPES, Scopes, children, located
+from reactive_runtime.explore._scopes import Scopes, located
 
 __all__ = [
     "ASSERTIONS",
@@ -221,10 +221,7 @@ def hook_name(hook: str) -> str:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the bodies of functions; the rest of a module has run already."""
 
-    def __init__(
-        self, filename: str, source: str, tree: ast.Module, first: int | None = None, *, part: bool = False
-    ) -> None:
-        self._part = part
+    def __init__(self, filename: str, source: str, tree: ast.Module, first: int | None = None) -> None:
         self._again = first  # the number of the next site, where they have numbers already
         self._filename = filename
         self._lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -234,14 +231,14 @@ class _Rewriter(ast.NodeTransformer):
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
-        self._variables = _variables(tree) - self._module.globals
-        self._scopes: list[set[str]] = []  # names that are local, by function, class and comprehension around
+        self._final = _final(tree)
+        self._scopes: list[tuple[set[str], bool]] = []  # names that are local, by scope around; whether it is a class
 
     # -- where we are ------------------------------------------------------------------------------------------
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
-        self._scopes.append(self._module[node].bound if self._functions else set())
+        self._scopes.append((self._module[node].bound if self._functions else set(), True))
         node.body = self._block(node.body)
         self._scopes.pop()
         self._classes.pop()
@@ -272,7 +269,7 @@ class _Rewriter(ast.NodeTransformer):
             self._binds(node)
             self._given(node.args)
         self._names.append(node.name)
-        self._scopes.append(scope.bound)
+        self._scopes.append((scope.bound, False))
         begins = self._site(node, "begin") if scope.yields else None
         self._filling.append(self._fills(node) if begins is None else None)
         node.body = self._block(node.body)
@@ -326,7 +323,7 @@ class _Rewriter(ast.NodeTransformer):
             self._functions.append(set())
         else:
             self._given(node.args)
-        self._scopes.append(self._module[node].bound)
+        self._scopes.append((self._module[node].bound, False))
         node.body = self.visit(node.body)
         self._scopes.pop()
         if outermost:
@@ -334,7 +331,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _comprehension(self, node: Any) -> ast.AST:
-        self._scopes.append(self._module[node].bound)
+        self._scopes.append((self._module[node].bound, False))
         rewritten = self.generic_visit(node)
         self._scopes.pop()
         return rewritten
@@ -407,9 +404,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def _of_the_module(self, name: str) -> bool:
         """Whether it is a name of the module that no function changes by that name alone."""
-        if any(name in scope for scope in self._scopes):
+        if name in self._final or name.startswith("__") or (name in _BUILTINS and name not in self._module.names):
             return False
-        return name in self._variables or (self._part and not hasattr(builtins, name))
+        innermost = len(self._scopes) - 1
+        return not any(
+            name in names
+            for number, (names, of_class) in enumerate(self._scopes)
+            if not of_class or number == innermost
+        )
 
     @staticmethod
     def _at(new: Any, old: ast.AST) -> Any:
@@ -959,18 +961,18 @@ _FRESH: Final = (
 """Expressions whose value no other thread has yet."""
 
 
-def _variables(tree: ast.Module) -> set[str]:
-    """The names that a module assigns to at its top, and does not say of that they are final."""
-    found: set[str] = set()
-    stack: list[Any] = list(tree.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, SCOPES) or (isinstance(node, ast.AnnAssign) and "Final" in ast.unparse(node.annotation)):
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not node.id.startswith("__"):
-            found.add(node.id)
-        stack.extend(children(node))
-    return found
+def _final(tree: ast.Module) -> set[str]:
+    """The names of which a module says at its top that they are final."""
+    return {
+        node.target.id
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and "Final" in ast.unparse(node.annotation)
+    }
+
+
+_BUILTINS: Final = frozenset(vars(builtins))
 
 
 _NO_CACHES: Final = frozenset({
@@ -1026,15 +1028,13 @@ def _explains(node: ast.If) -> bool:
     )
 
 
-def compiled(source: str, filename: str, *, asserting: bool = False, part: bool = False) -> CodeType:
+def compiled(source: str, filename: str, *, asserting: bool = False) -> CodeType:
     """`source`, compiled with its accesses as calls; `asserting`: after pytest has rewritten each `assert`.
-
-    `part` says that the module is more than this, as with a cell of a notebook: others may assign to each name.
 
     Raises SyntaxError as `compile` does.
     """
     tree = _parsed(source, filename, asserting)
-    return _compiled(_Rewriter(filename, source, tree, part=part).visit(tree), filename)
+    return _compiled(_Rewriter(filename, source, tree).visit(tree), filename)
 
 
 def plain_codes(source: str, filename: str, explained: bool) -> list[CodeType]:
@@ -1045,16 +1045,14 @@ def plain_codes(source: str, filename: str, explained: bool) -> list[CodeType]:
     return found
 
 
-def compiled_with_a_stop(
-    source: str, filename: str, line: int, *, asserting: bool, first: int | None, part: bool
-) -> CodeType:
+def compiled_with_a_stop(source: str, filename: str, line: int, *, asserting: bool, first: int | None) -> CodeType:
     """The same with a question before a line, and a call of the debugger where the answer is yes.
 
     `first` is the number of the first site, where the source was compiled before; None: accesses stay what they are.
     """
     tree = _parsed(source, filename, asserting)
     if first is not None:
-        tree = _Rewriter(filename, source, tree, first, part=part).visit(tree)
+        tree = _Rewriter(filename, source, tree, first).visit(tree)
     _ask_before(tree, line)
     return _compiled(tree, filename)
 

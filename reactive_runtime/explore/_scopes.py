@@ -6,10 +6,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["SCOPES", "Scopes", "children", "located"]
+__all__ = ["Scopes", "located"]
 
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
-SCOPES: Final = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
+_SCOPES: Final = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 _NO_NODES: Final = frozenset({
@@ -22,7 +22,7 @@ _fields: Final[dict[type, tuple[str, ...]]] = {ast.Constant: (), ast.MatchSingle
 """Where the nodes of a kind have others. Only added to; two threads add the same."""
 
 
-def children(node: ast.AST) -> list[Any]:
+def _children(node: ast.AST) -> list[Any]:
     """The nodes below, without those that only say how a name is used, and which operator is meant."""
     names = _fields.get(type(node))
     if names is None:
@@ -63,21 +63,24 @@ class Scopes:
         """The names that any function declares `global`."""
         self.cached: set[str] = set()
         """The functions and methods that are handed to a cache by a call."""
-        self._look(tree)
+        top = Scope()
+        self._look(tree, top)
+        self.names: frozenset[str] = frozenset(top.bound)
+        """The names that are bound at the top."""
 
     def __getitem__(self, node: ast.AST) -> Scope:
         """The scope that a function, a class or a comprehension of the tree is."""
         return self._of[id(node)]
 
-    def _look(self, tree: ast.Module) -> None:
-        stack: list[tuple[Any, Scope, bool]] = [(tree, Scope(), False)]  # a node, its scope, if that is of a function
+    def _look(self, tree: ast.Module, top: Scope) -> None:
+        stack: list[tuple[Any, Scope, bool]] = [(tree, top, False)]  # a node, its scope, if that is of a function
         while stack:
             node, scope, inside = stack.pop()
             if isinstance(node, ast.Name):
                 if not isinstance(node.ctx, ast.Load):
                     scope.bound.add(node.id)
                 continue
-            if isinstance(node, SCOPES):
+            if isinstance(node, _SCOPES):
                 if not isinstance(node, ast.Lambda):
                     scope.bound.add(node.name)
                 scope = self._opened(node, scope if inside else Scope())
@@ -86,7 +89,7 @@ class Scopes:
                 scope = self._of[id(node)] = Scope(scope, cells=scope.cells)
             else:
                 self._note(node, scope)
-            stack.extend([(child, scope, inside) for child in children(node)])
+            stack.extend([(child, scope, inside) for child in _children(node)])
         for scope in self._of.values():
             scope.bound -= scope.elsewhere
 
@@ -150,5 +153,5 @@ def located(tree: ast.Module) -> ast.Module:
             if own.get("end_col_offset") is None:
                 node.end_col_offset = end_column
             end, end_column = node.end_lineno, node.end_col_offset
-        stack.extend([(child, line, column, end, end_column) for child in reversed(children(node))])
+        stack.extend([(child, line, column, end, end_column) for child in reversed(_children(node))])
     return tree

@@ -20,6 +20,7 @@ from the next run on, since only then it is known from the beginning.
 
 from __future__ import annotations
 
+import builtins
 import linecache
 import os
 import sys
@@ -632,7 +633,7 @@ class Watcher:
                         try:
                             return called(*arguments, **keywords)
                         finally:
-                            stored_since(before)
+                            stored_since(before, site)
                     if calls:
                         arguments = tuple(function(x, site) if type(x) in _CALLED else x for x in arguments)
                         keywords = {k: function(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
@@ -740,14 +741,14 @@ class Watcher:
                     entries.extend(held.values())
             return before
 
-        def stored_since(before: list[tuple[Any, dict[str, Any]]]) -> None:
+        def stored_since(before: list[tuple[Any, dict[str, Any]]], site: int) -> None:
             """Attributes that have changed since are stored while threads run."""
             for entry, held in before:
                 now = contents_of(entry)
                 for name in held.keys() | now.keys():
                     if held.get(name, before) is not now.get(name, before):
                         watcher.by_name.add(name)
-                        writing(entry, name)
+                        writing(entry, name, site)
 
         def matched(value: Any, names: tuple[str, ...], classes: tuple[tuple[str, str | None], ...], site: int) -> Any:
             """A value is looked into by patterns, one after the other: as one step, which it is not."""
@@ -857,7 +858,7 @@ class Watcher:
                 unseen(entry, site)
             if writes and type(name) is str:
                 watcher.by_name.add(name)
-                writing(entry, name)
+                writing(entry, name, site)
             found: list[_Access] = []
             if not writes and name in of_classes:
                 found.extend((find(one, name), site, False, one, name, None) for one in holders_of(entry)[1:])
@@ -1026,8 +1027,10 @@ class Watcher:
                 touch(value, site, False)
             return value
 
-        def writing(entry: Any, name: str) -> None:
+        def writing(entry: Any, name: str, site: int) -> None:
             """An attribute is about to be stored: that of a class is read through others, too."""
+            if issubclass(type(entry), ModuleType) and (entry is builtins or name in vars(builtins)):
+                unseen(entry, site)  # it is another builtin, or stands before one
             if issubclass(type(entry), type) and name not in of_classes:
                 watcher.write(name, of_class=True)
             elif name not in written:
@@ -1037,7 +1040,7 @@ class Watcher:
 
         def store(value: Any, entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
-                writing(entry, name)
+                writing(entry, name, site)
                 access(entry, name, value, site, True)
             setattr(entry, name, value)
 
@@ -1061,7 +1064,7 @@ class Watcher:
 
         def delete(entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
-                writing(entry, name)
+                writing(entry, name, site)
                 access(entry, name, None, site, True)
             delattr(entry, name)
 

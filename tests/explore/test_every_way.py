@@ -6,6 +6,7 @@ can be lost; a search that comes to its end and does not say so would be wrong. 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import itertools
 import linecache
@@ -61,6 +62,15 @@ class Number(Exception):
     def __init__(self, n): self.n = n
     def __int__(self): return self.n
 
+def helper(): return 0
+first_helper = helper
+
+class Holder:
+    n = 0
+first_holder = Holder
+
+import types as imported
+
 def cell(function):
     return function.__closure__[function.__code__.co_freevars.index('c')]
 
@@ -71,6 +81,7 @@ class Counted:
     def __init__(self):
         global N
         N = Plain.n = 0
+        THIS.helper, THIS.Holder, THIS.imported = first_helper, first_holder, Plain
         self.o, self.data, self.slots, self.prop = Plain(), Data(), Slots(), Prop()
         self.space = types.SimpleNamespace(n=0)
         self.bare = Bare()
@@ -109,6 +120,9 @@ PLACES = {
     "a namespace": ("", "v = self.space.n", "self.space.n = v"),
     "a method": ("", "v = self.o.method()", "self.o.method = lambda: v"),
     "a class of an object": ("", "v = self.o.method()", "self.o.__class__ = made(v)"),
+    "a function of the module": ("", "v = helper()", "THIS.helper = lambda: v"),
+    "a class of the module": ("", "v = Holder.n", "THIS.Holder = Plain(v)"),
+    "an import of the module": ("", "v = imported.n", "THIS.imported = Plain(v)"),
     "a global": ("global N", "v = value(N)", "N = v"),
     "a cell": ("nonlocal c", "v = value(c)", "c = v"),
     "an item": ("", "v = self.l[0]", "self.l[0] = v"),
@@ -228,6 +242,27 @@ STORES = {
         "self.o.method = lambda: v",
         "setattr(self.o, 'method', lambda: v)",
         "self.o.method = types.MethodType(lambda self: v, self.o)",
+    ],
+    "a function of the module": [
+        "THIS.helper = lambda: v",
+        "setattr(THIS, 'helper', lambda: v)",
+        "globals()['helper'] = lambda: v",
+        "vars(THIS).update(helper=lambda: v)",
+        "import {module} as m; m.helper = lambda: v",
+        "(THIS.helper, w), z = (lambda: v, 0), 0",
+        "[0 for THIS.helper in [lambda: v]]",
+        "def helper_2(): return v\nTHIS.helper = helper_2",
+        "del THIS.helper; THIS.helper = lambda: v",
+    ],
+    "a class of the module": [
+        "THIS.Holder = Plain(v)",
+        "setattr(THIS, 'Holder', Plain(v))",
+        "vars(THIS)['Holder'] = Plain(v)",
+    ],
+    "an import of the module": [
+        "THIS.imported = Plain(v)",
+        "setattr(THIS, 'imported', Plain(v))",
+        "globals().update(imported=Plain(v))",
     ],
     "a class of an object": [
         "self.o.__class__ = made(v)",
@@ -377,6 +412,30 @@ READS = {
         "v = [Data(0), Data(1), Data(2)].index(self.data)",
         "match self.data:\n    case Data(v): pass",
     ],
+    "a function of the module": [
+        "v = helper()",
+        "v = THIS.helper()",
+        "w = helper; v = w()",
+        "v = [helper() for _ in (1,)][0]",
+        "v = (lambda: helper())()",
+        "v = (lambda w=helper: w())()",
+        "v = list(map(lambda _: helper(), (1,)))[0]",
+        "class w:\n    def helper(self): return helper()\nv = w().helper()",
+        "class w:\n    n = helper()\nv = w.n",
+        "def w(n=helper()): return n\nv = w()",
+        "from {module} import helper as w; v = w()",
+        "v = functools.partial(helper)()",
+        "v = globals()['helper']()",
+        "v = functools.reduce(lambda n, w: n + w(), [helper], 0)",
+        "v = int(f'{helper()}')",
+    ],
+    "a class of the module": [
+        "v = Holder.n",
+        "v = getattr(Holder, 'n')",
+        "v = operator.attrgetter('n')(Holder)",
+        "v = max(Holder.n, 0)",
+    ],
+    "an import of the module": ["v = imported.n", "v = getattr(imported, 'n')", "w = imported; v = w.n"],
     "a slot": [
         "v = self.slots.n",
         "v = Slots.n.__get__(self.slots)",
@@ -527,6 +586,9 @@ RESULTS = {
     "a namespace": "self.space.n",
     "a method": "self.o.method()",
     "a class of an object": "self.o.method()",
+    "a function of the module": "helper()",
+    "a class of the module": "Holder.n",
+    "an import of the module": "imported.n",
     "a global": "value(N)",
     "a cell": "value(self.closed())",
     "an item": "self.l[0]",
@@ -718,3 +780,59 @@ def test_a_chain_of_comparisons_has_a_point_for_each_pair_wherever_it_stands(str
         for program in (Compares, ComparesInside, ComparesPairs)
     ]
     assert len(set(found)) == 1, found
+
+
+ANOTHER = """
+def helper(): return 0
+def call(): return helper(), len([])
+def reset(): pass
+"""
+REPLACES = """
+import builtins
+import another
+import another as renamed
+real = another.helper, len
+
+class Replaces:
+    def __init__(self): another.helper = real[0]; vars(another).pop("len", None)
+    def actor_a(self):
+        before = another.call()
+        assert another.call() == before, "another"
+
+class ByName(Replaces):
+    def actor_b(self): another.helper = lambda: 1
+
+class ByAnotherName(Replaces):
+    def actor_b(self): renamed.helper = lambda: 1
+
+class ByString(Replaces):
+    def actor_b(self): setattr(another, "helper", lambda: 1)
+
+class OfABuiltin(Replaces):
+    def actor_b(self): another.len = lambda _: 1
+
+class OfABuiltinByString(Replaces):
+    def actor_b(self): setattr(another, "len", lambda _: 1)
+
+class OfAllModules(Replaces):
+    def actor_b(self):
+        builtins.len = lambda _: 1
+        builtins.len = real[1]
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["ByName", "ByAnotherName", "ByString", "OfABuiltin", "OfABuiltinByString", "OfAllModules"]
+)
+def test_a_function_that_another_module_replaces_is_shared(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = {"another": ANOTHER, f"replaces_{next(MADE)}": REPLACES}
+    for module, source in modules.items():
+        (tmp_path / f"{module}.py").write_text(source)
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    result = explore(getattr(importlib.import_module(module), name), strategy="dpor")
+    assert result.failure is not None or result.not_looked_into
+    assert result.failure is not None or name.startswith("Of")
