@@ -15,13 +15,15 @@ earnest: where nothing else does, that is a deadlock.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import heapq
 import inspect
 import os
 import sys
 import warnings
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.errors import ExploreError
@@ -101,10 +103,15 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         """As in asyncio: a point of choice; the loop is woken."""
         me = instrumented.caller()
         scheduler = instrumented.active
-        if me is None or scheduler is None or scheduler.aborting:
-            return super().call_soon_threadsafe(callback, *args, context=context)
-        instrumented.point(scheduler, me, self._handed, "call_soon_threadsafe")
-        handle = super().call_soon_threadsafe(callback, *args, context=context)
+        try:
+            if me is None or scheduler is None or scheduler.aborting:
+                return super().call_soon_threadsafe(callback, *args, context=context)
+            instrumented.point(scheduler, me, self._handed, "call_soon_threadsafe")
+            handle = super().call_soon_threadsafe(callback, *args, context=context)
+        except BaseException:
+            if scheduler is not None and scheduler.aborting:
+                _close_coroutines([callback, *args])
+            raise
         me.acts += 1
         if scheduler.tracking:
             scheduler.note(me, self._handed, True)
@@ -180,13 +187,13 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             log.enters(me, None)
 
     def _quieten(self) -> None:
-        """No task that is left says that it was never awaited, or not ended."""
+        """No task that is left says that it was never awaited, or not ended, and no coroutine that would become one."""
         for task in asyncio.all_tasks(self):
             quiet: Any = task
             quiet._log_destroy_pending = False
-            coroutine: Any = task.get_coro()
-            if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
-                coroutine.close()
+            _close_coroutines([task.get_coro()])
+        for handle in [*self._ready, *self._scheduled]:
+            _close_coroutines([handle._callback, *(handle._args or ())])
 
     def _due(self) -> None:
         """Move the timers that are due to what is ready, in their order."""
@@ -248,6 +255,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         if scheduler is None or not scheduler.aborting:
             super().close()
             return
+        self._quieten()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             super().close()
@@ -255,6 +263,24 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
 
 for _name in _REFUSED:
     setattr(ExploredEventLoop, _name, refused)
+
+
+def _close_coroutines(entries: list[Any]) -> None:
+    """Of a run that is taken down: what was not begun, in these or in functions that were to be called, never is.
+
+    It is not left to the end of the last reference to it, which may come late, and on another thread.
+    """
+    while entries:
+        entry = entries.pop()
+        if inspect.iscoroutine(entry):
+            if inspect.getcoroutinestate(entry) == inspect.CORO_CREATED:
+                entry.close()
+        elif type(entry) is functools.partial:
+            entries += [entry.func, *entry.args, *entry.keywords.values()]
+        elif type(entry) is FunctionType:
+            for cell in entry.__closure__ or ():
+                with contextlib.suppress(ValueError):  # it is empty
+                    entries += [held for held in [cell.cell_contents] if inspect.iscoroutine(held)]
 
 
 def _choice(number: int, name: str) -> Task:

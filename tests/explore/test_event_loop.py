@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
+import inspect
 import threading
 import time
 import warnings
@@ -72,6 +74,35 @@ def test_an_element_that_is_handed_over_without_waking_the_loop_is_a_deadlock() 
 @pytest.mark.parametrize("sound", [WithCallSoon, WithCoroutine])
 def test_one_that_is_handed_over_as_asyncio_asks_arrives(sound: type[HandedOver]) -> None:
     assert explore(sound).assert_holds().schedules > 5
+
+
+HANDING: dict[str, Callable[[Any, Any], object]] = {
+    "run": lambda coroutine, loop: asyncio.run_coroutine_threadsafe(coroutine, loop).result(),
+    "argument": lambda coroutine, loop: loop.call_soon_threadsafe(loop.create_task, coroutine),
+    "partial": lambda coroutine, loop: loop.call_soon_threadsafe(functools.partial(loop.create_task, coroutine)),
+    "closure": lambda coroutine, loop: loop.call_soon_threadsafe(lambda: loop.create_task(coroutine)),
+    "timer": lambda coroutine, loop: loop.call_soon_threadsafe(loop.call_later, 1, loop.create_task, coroutine),
+}
+
+
+@pytest.mark.parametrize("strategy", ["portfolio", "dpor"])
+@pytest.mark.parametrize("handing", HANDING)
+def test_a_run_that_is_taken_down_leaves_no_coroutine_that_was_not_begun(handing: str, strategy: Any) -> None:
+    made: list[Any] = []
+
+    class Fails(HandedOver):
+        def put(self) -> None:
+            made.append(self.queue.put(1))
+            HANDING[handing](made[-1], self.loop)
+
+        def actor_raises(self) -> None:
+            self.up.wait()
+            raise ValueError
+
+    for seed in range(10):
+        assert explore(Fails, strategy=strategy, seed=seed).failure is not None
+    assert made
+    assert {inspect.getcoroutinestate(coroutine) for coroutine in made} == {inspect.CORO_CLOSED}
 
 
 def test_a_field_that_a_task_and_a_thread_share_races() -> None:
