@@ -247,18 +247,18 @@ def test_what_blocks_without_control_is_named() -> None:
 
 
 def test_a_lock_from_outside_that_is_held_is_named() -> None:
-    lock = threading.Lock()
+    locks = [threading.Lock()]  # what holds it by name has a stand-in
 
     class Held:
         def __init__(self) -> None:
             self.inner = threading.Lock()
 
         def actor_a(self) -> None:
-            with lock, self.inner:
+            with locks[0], self.inner:
                 pass
 
         def actor_b(self) -> None:
-            with lock, self.inner:
+            with locks[0], self.inner:
                 pass
 
     with pytest.raises(ExploreError, match="a lock made outside of the scenario"):
