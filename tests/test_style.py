@@ -202,7 +202,7 @@ OTHERS: dict[str, set[str]] = {
             "_replace",
             "_asdict",
         ),
-        *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_callback", "_log_destroy_pending"),
+        *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_args", "_callback", "_log_destroy_pending"),
     },
     "of pytest": {"_fixtureinfo", "_request", "_initrequest", "_fillfixtures"},
     "of py4j and PySpark": {"_gateway", "_jdf", "_jsc", "_jsq", "_jvm", "_plan"},
