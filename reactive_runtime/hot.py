@@ -52,8 +52,10 @@ class _HotProcessor(Flow[T]):
 
     __slots__ = ("__weakref__", "_multicaster")
 
-    def __init__(self, multicaster: Multicaster, enter: Callable[[], Pollable]) -> None:
-        self._begin(Hot(f"{type(self).__name__}()", enter))
+    def __init__(self, multicaster: Multicaster, enter: Callable[[], Pollable] | None = None) -> None:
+        """`enter`: other than the multicaster's."""
+        ahead = multicaster.enter if enter is None else None
+        self._begin(Hot(f"{type(self).__name__}()", enter or multicaster.enter, ahead=ahead))
         self._multicaster = multicaster
 
     def emit(self, element: T) -> EmitResult:
@@ -157,7 +159,7 @@ class PublishProcessor(_HotProcessor[T]):
 
     def __init__(self, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         multicaster = Multicaster(at_least("PublishProcessor", "capacity", 1, capacity), auto_cancel=auto_cancel)
-        super().__init__(multicaster, multicaster.enter)
+        super().__init__(multicaster)
 
 
 class ReplayProcessor(_HotProcessor[T]):
@@ -195,7 +197,7 @@ class ReplayProcessor(_HotProcessor[T]):
         multicaster = Multicaster(
             at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, auto_cancel=auto_cancel
         )
-        super().__init__(multicaster, multicaster.enter)
+        super().__init__(multicaster)
 
 
 class BehaviorProcessor(_HotProcessor[T]):
@@ -232,7 +234,7 @@ class BehaviorProcessor(_HotProcessor[T]):
         at_least("BehaviorProcessor", "capacity", 1, capacity)
         multicaster = Multicaster(capacity, 1, waits=False, forgets=True, auto_cancel=auto_cancel)
         multicaster.emit(initial)
-        super().__init__(multicaster, multicaster.enter)
+        super().__init__(multicaster)
 
 
 class UnicastProcessor(_HotProcessor[T]):

@@ -129,6 +129,13 @@ class FlowSource(Generic[T]):
         """
         return self.plan() if self.free() else None
 
+    def ahead_of_boundary(self, prefetch: int) -> SubscriptionPlan | None:
+        """`through_boundary`, where no step stands before the boundary, for a source whose elements come by themselves.
+
+        None: it needs a prefetch queue.
+        """
+        return None
+
 
 def stages_of(flow: FlowBase[Any]) -> list[Stage]:
     """The pipeline of a flow. From the source down, in a loop: a chain may be thousands long."""
@@ -221,9 +228,17 @@ class Hot(FlowSource[T]):
     executor: Executor | None = None
     beside: tuple[Use, ...] = ()
     """What its own source needs, where it has one. Known from the beginning: see `CombinatorSource`."""
+    ahead: Callable[[int], Pollable] | None = None
+    """`enter`, for a drain that has an executor of its own: so many more elements may wait for it. None: it cannot."""
 
     def plan(self) -> SubscriptionPlan:
         return SubscriptionPlan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
+
+    def ahead_of_boundary(self, prefetch: int) -> SubscriptionPlan | None:
+        ahead = self.ahead
+        if self.executor is not None or ahead is None:
+            return None
+        return SubscriptionPlan(lambda _: ahead(prefetch), (), None, pulls=False)
 
     def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
@@ -246,6 +261,9 @@ class Boundary(FlowSource[T]):
             # No thread was chosen for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all, or out of the one that it has.
             return above._replace(steps=(*above.steps, *self.source._steps), executor=self.executor)
+        above = None if self.source._steps else self.source._source.ahead_of_boundary(self.prefetch)
+        if above is not None:
+            return above._replace(executor=self.executor)
         subscribe, prefetch = self.source.subscribe, self.prefetch
         return SubscriptionPlan(lambda _: PrefetchQueue(subscribe, prefetch), (), self.executor, pulls=False)
 

@@ -9,6 +9,11 @@ passed is garbage, and what late subscribers are to see is kept by the multicast
 follows from the hindmost reader; `_standing` counts the readers at each place, so that the hindmost is known without a
 search. An element costs a step of each reader, and nothing else grows with their number.
 
+A reader behind a boundary *reads ahead*: as many elements more may wait for it as the boundary has room for, and it
+takes what has come in pieces, with the lock for each piece. It hears of an element only when it has found nothing: what
+comes while it is at work it finds by itself, before it rests. So a source with many subscribers on a pool works
+them off with few tasks, and they are not in one another's way.
+
          _first (what a late one begins with)          _tail (empty; the next element goes here)
            ▼                                             ▼
     … ──▶ node ──▶ node ──▶ node ──▶ node ──▶ node ──▶ node
@@ -27,8 +32,9 @@ multicaster asks for no more than the slowest has room for.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import dropping, primitives
@@ -65,7 +71,10 @@ class EmitResult(enum.Enum):
 
 
 class _Node:
-    """A place in the list. Empty while it is the last one; then `element` and `next` are set once."""
+    """A place in the list. Empty while it is the last one; then `element` and `next` are set once.
+
+    A place before the tail never changes: who has seen the tail, under the lock, reads up to there without it.
+    """
 
     __slots__ = ("element", "next")
 
@@ -81,7 +90,9 @@ class Reader(Pollable):
 
     __slots__ = (
         "__weakref__",
+        "_ahead",
         "_asking",
+        "_chunk",
         "_drain",
         "_entered",
         "_failure",
@@ -90,6 +101,7 @@ class Reader(Pollable):
         "_on_drain",
         "_paced",
         "_position",
+        "_stands",
         "gone",
         "on_connect",
         "on_gone",
@@ -98,12 +110,15 @@ class Reader(Pollable):
     queues = True
     waits = True
 
-    def __init__(self, multicaster: Multicaster, node: _Node, position: int, entered: int) -> None:
+    def __init__(self, multicaster: Multicaster, node: _Node, position: int, entered: int, ahead: int) -> None:
         """For `Multicaster.enter`: begin at `node`; `entered` is where the list ended when the subscriber came."""
         self._multicaster = multicaster
-        self._node = node  # the multicaster's lock; what comes next
-        self._position = position  # the multicaster's lock; its number
+        self._node = node  # the drain's owner; what comes next
+        self._position = position  # the drain's owner; its number
         self._entered = entered  # what lies before was replayed, and takes no room
+        self._ahead = ahead  # so many more may wait for it
+        self._stands = max(position + ahead, entered)  # the multicaster's lock; see `Multicaster._standing`
+        self._chunk: Iterator[Any] = iter(())  # the drain's owner; taken out of the list, and not handed on
         self._drain: DrainContext | None = None  # the multicaster's lock; set once, by attach
         self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
         self._paced = False  # set once, before it is opened
@@ -119,7 +134,7 @@ class Reader(Pollable):
             return self._multicaster._upstream
 
     def attach(self, drain: DrainContext) -> None:
-        self._on_drain = drain.executor is not None
+        self._on_drain = drain.executor is not None and not self._ahead
         with self._multicaster._lock:
             self._drain = drain
             self._multicaster._woken = None
@@ -140,7 +155,48 @@ class Reader(Pollable):
         assert self._drain is not None
         if self._on_drain:
             self._drain.later(self._connect)
-        return paced(self, self._drain) if self._paced else self
+        elements = chain.from_iterable(self._chunks()) if self._ahead else self
+        return paced(elements, self._drain) if self._paced else elements
+
+    def _chunks(self) -> Generator[Iterator[Any], None, None]:
+        """What has come, in pieces; PENDING where there is nothing; the end at the end.
+
+        The lock is taken once for a piece: what lies between two places of the list never changes. What was handed on
+        makes room in batches, as a prefetch queue is refilled.
+        """
+        multicaster, drain = self._multicaster, self._drain
+        assert drain is not None
+        ahead, most = self._ahead, self._ahead >> 2 or 1
+        refill = ahead - (ahead >> 2)
+        passed, counted = self._position, self._position  # handed on, in all; and known to the multicaster
+        while True:
+            ask = False
+            with multicaster._lock:
+                if passed - counted >= refill:
+                    counted = passed
+                    ask = multicaster._moved(self, max(counted + ahead, self._entered))
+                n = min(multicaster._end - self._position, most)
+                over, failure = multicaster._over, self._failure
+                if not (n or over):
+                    multicaster._waiting[drain] = None
+            if ask:
+                drain.later(self._ask)
+            if n:
+                node, elements = self._node, []
+                for _ in range(n):
+                    elements.append(node.element)
+                    assert node.next is not None
+                    node = node.next
+                self._node, self._position = node, self._position + n
+                self._chunk = iter(elements)
+                yield self._chunk
+                passed += n
+            elif not over:
+                yield iter((PENDING,))
+            elif failure is None:
+                return
+            else:
+                raise failure.reached(drain)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -151,9 +207,8 @@ class Reader(Pollable):
             node = self._node
             if node.next is not None:
                 self._node = node.next
-                ask = multicaster._passed(self)
-                if ask:
-                    self._asking = True
+                self._position += 1
+                ask = multicaster._moved(self, max(self._position, self._entered))
             elif not multicaster._over:
                 return PENDING
             elif self._failure is None:
@@ -171,7 +226,8 @@ class Reader(Pollable):
 
     def exhausted(self) -> bool:
         with self._multicaster._lock:
-            return self._multicaster._over and self._node.next is None
+            over = self._multicaster._over and self._node.next is None
+        return over and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
     def close(self) -> None:
         multicaster, drain = self._multicaster, self._drain
@@ -223,12 +279,16 @@ class Multicaster:
         self._batch = 0 if capacity is None else capacity - (capacity >> 2)
         self._lock = primitives.Lock()
         self._readers: dict[Reader, None] = {}  # _lock; empty once it is over
-        self._woken: tuple[DrainContext, ...] | None = ()  # _lock; their drains, for emissions; None: to be made anew
+        # _lock; the drains of those that hear of each element; None: to be made anew
+        self._woken: tuple[DrainContext, ...] | None = ()
+        self._waiting: dict[DrainContext, None] = {}  # _lock; of those that hear of the next: they have found nothing
         self._tail = _Node()  # _lock
         self._end = 0  # _lock; the number of the tail: so many elements there have been
         self._first = self._tail  # _lock
         self._first_number = 0  # _lock; _end - replay <= _first_number <= _end
-        self._standing: dict[int, int] = {}  # _lock; how many readers stand at each number, where there are any
+        # _lock; how many readers stand at each number, where there are any. One that reads ahead stands further on by
+        # that much, perhaps beyond the tail, and moves in batches.
+        self._standing: dict[int, int] = {}
         self._least = 0  # _lock; the least number with a reader, or _end; _end - _least <= capacity + _outstanding
         self._over = False  # _lock; final
         self._failed: Callable[[], Failure] | None = None  # _lock; it ended with this: makes it for one more reader
@@ -238,10 +298,13 @@ class Multicaster:
 
     # -- the side of the subscribers ---------------------------------------------------------------------------
 
-    def enter(self) -> Reader:
-        """The pollable source of one more subscriber, which begins with what is replayed."""
+    def enter(self, ahead: int = 0) -> Reader:
+        """The pollable source of one more subscriber, which begins with what is replayed.
+
+        `ahead`: so many elements more may wait for this one, and it makes room in batches.
+        """
         with self._lock:
-            reader = Reader(self, self._first, self._first_number, self._end)
+            reader = Reader(self, self._first, self._first_number, self._end, ahead)
             if self._failed is not None:
                 reader._failure = self._failed()
             if not self._over:
@@ -249,21 +312,22 @@ class Multicaster:
                     self._least = self._end
                 self._readers[reader] = None
                 self._woken = None
-                self._stand(self._end, 1)
+                self._stand(reader._stands, 1)
         return reader
 
     def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
         """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
         with self._lock:
             reader.gone = True
-            number = max(reader._position, reader._entered)
             left = self._waiting_for(reader)
             failure = reader._failure
             was_there = reader in self._readers
             if was_there:
                 del self._readers[reader]
                 self._woken = None
-                self._stand(number, -1)
+                if reader._drain is not None:
+                    self._waiting.pop(reader._drain, None)
+                self._stand(reader._stands, -1)
             upstream = self._upstream
             cancels = was_there and self.auto_cancel and not self._readers and upstream is not None
             if cancels:
@@ -277,12 +341,13 @@ class Multicaster:
 
     def _waiting_for(self, reader: Reader) -> list[Any]:
         """Called with the lock held. What is replayed to others is not lost."""
-        left = []
+        chunk = list(reader._chunk)
         node, number = reader._node, reader._position
+        left = chunk[: max(0, self._first_number - (number - len(chunk)))]
         while number < self._first_number and node.next is not None:
             left.append(node.element)
             node, number = node.next, number + 1
-        reader._node, reader._position = self._tail, self._end
+        reader._node, reader._position, reader._chunk = self._tail, self._end, iter(())
         return left
 
     def _stand(self, number: int, n: int) -> None:
@@ -294,19 +359,28 @@ class Multicaster:
             self._standing[number] = standing
             return
         del self._standing[number]
-        if number == self._least:  # each number is passed once, whichever readers are there
-            while self._least < self._end and self._least not in self._standing:
-                self._least += 1
+        if number == self._least:
+            self._advance()
 
-    def _passed(self, reader: Reader) -> bool:
-        """The reader has taken one more; whether the upstream is to be asked. Called with the lock held."""
-        number = reader._position
-        reader._position = number + 1
-        if self._over or number < reader._entered or self.capacity is None:
+    def _advance(self) -> None:
+        """Find the hindmost reader. Called with the lock held.
+
+        Each number is passed once, whichever readers there are.
+        """
+        while self._least < self._end and self._least not in self._standing:
+            self._least += 1
+
+    def _moved(self, reader: Reader, stands: int) -> bool:
+        """The reader stands there now; whether it is to ask the upstream. Called with the lock held."""
+        before, reader._stands = reader._stands, stands
+        if self._over or stands == before or self.capacity is None:
             return False
-        self._stand(number + 1, 1)
-        self._stand(number, -1)
-        return not reader._asking and self._lacking() > 0
+        self._stand(stands, 1)
+        self._stand(before, -1)
+        if reader._asking or not self._lacking():
+            return False
+        reader._asking = True
+        return True
 
     def size(self) -> int:
         """How many subscribers are there."""
@@ -337,16 +411,25 @@ class Multicaster:
         self._end += 1
         if not self._readers:
             self._least = self._end
+        elif self._least not in self._standing:
+            self._advance()
         if self.replay is not None and self._end - self._first_number > self.replay:
             assert self._first.next is not None
             self._first, self._first_number = self._first.next, self._first_number + 1
         return EmitResult.OK
 
-    def _to_wake(self) -> tuple[DrainContext, ...]:
-        """Called with the lock held."""
+    def _to_wake(self) -> Iterable[DrainContext]:
+        """Those that an element is news to. Called with the lock held."""
         if self._woken is None:
-            self._woken = tuple(reader._drain for reader in self._readers if reader._drain is not None)
-        return self._woken
+            self._woken = tuple(reader._drain for reader in self._readers if reader._drain and not reader._ahead)
+        if not self._waiting:
+            return self._woken
+        waiting, self._waiting = self._waiting, {}
+        return chain(self._woken, waiting)
+
+    def _drains(self) -> list[DrainContext]:
+        """Those of all readers. Called with the lock held."""
+        return [reader._drain for reader in self._readers if reader._drain is not None]
 
     def _room(self) -> int:
         """How many elements the slowest has room for. Called with the lock held."""
@@ -359,7 +442,7 @@ class Multicaster:
         with self._lock:
             if self._over:
                 return False
-            drains, upstream = self._to_wake(), self._upstream
+            drains, upstream = self._drains(), self._upstream
             unheard = error is not None and not (raised or self._readers) and (self.anew or self._released)
             self._finish(error, kept=raised)
         if upstream is not None:
@@ -380,6 +463,7 @@ class Multicaster:
                 reader._failure = self._failed()
         self._readers = {}
         self._woken = ()
+        self._waiting = {}
         self._standing = {}
         if self.forgets:
             self._first, self._first_number = self._tail, self._end
@@ -415,6 +499,7 @@ class Multicaster:
             upstream = self._upstream
             emission = self._put(element, promised=promised)
             drains = self._to_wake() if emission is EmitResult.OK else ()
+            awaited = bool(self._readers)
         try:
             wake_all(drains)
         except BaseException as error:  # an exit on its way up: this upstream is about to close, and nothing follows
@@ -427,7 +512,7 @@ class Multicaster:
             self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
             upstream.cancel()
             return
-        if upstream is not None and drains:
+        if upstream is not None and awaited:
             self.more_room()
 
     def abandoned(self, error: BaseException) -> None:
@@ -468,7 +553,7 @@ class Multicaster:
         while left:
             multicaster = left.pop()
             with multicaster._lock:
-                drains = multicaster._to_wake()
+                drains = multicaster._drains()
             for waiter in [drain.waiter for drain in drains]:
                 if not isinstance(waiter, Multicaster):
                     if waiter is not None:

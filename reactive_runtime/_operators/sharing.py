@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import primitives
@@ -244,12 +245,12 @@ class ConnectableSource:
 
     def flow_source(self) -> Hot[Any]:
         """Where the flow of its elements begins."""
-        return Hot(self.title, self.enter, beside=self.beside)
+        return Hot(self.title, self.enter, beside=self.beside, ahead=self.enter)
 
-    def enter(self) -> Reader:
-        """One more subscriber."""
+    def enter(self, ahead: int = 0) -> Reader:
+        """One more subscriber; see `Multicaster.enter`."""
         with self._lock:
-            return self._current().multicaster.enter()
+            return self._current().multicaster.enter(ahead)
 
     def connect(self) -> Callable[[], None]:
         """Subscribe to the source, unless there is a connection that goes on; what ends that."""
@@ -282,13 +283,14 @@ class ConnectableSource:
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
         """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
-        return flow_of(Hot(self.title, lambda: self._counting(n, stays=stays), beside=self.beside))
+        counting = partial(self._counting, n, stays=stays)
+        return flow_of(Hot(self.title, partial(counting, 0), beside=self.beside, ahead=counting))
 
-    def _counting(self, n: int, *, stays: bool) -> Reader:
+    def _counting(self, n: int, ahead: int, *, stays: bool) -> Reader:
         with self._lock:
             connection = self._current()
             connection.entered += 1
-            reader = connection.multicaster.enter()
+            reader = connection.multicaster.enter(ahead)
         counted = _Counted(self, connection, n, stays=stays)
         reader.on_connect, reader.on_gone = counted.come, counted.leave
         return reader
