@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Expected", "Hand", "Held", "Listener"]
+__all__ = ["Expected", "Hand", "Held", "Here", "Listener"]
+
+
+class Here(Executor):
+    """Runs tasks where they are submitted, with no lock of its own."""
+
+    def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*arguments, **named))
+        return future
 
 
 class Held:

@@ -14,7 +14,7 @@ import pytest
 from searching import holds_with_few_preemptions
 from sinks import PATIENCE, Sink
 
-from connections.parties import Listener
+from connections.parties import Here, Listener
 from reactive_runtime import Emitter, Flow, hooks
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.explore import explore
@@ -263,15 +263,6 @@ def test_an_on_drop_that_raises_loses_nothing_silently(dropped: list[hooks.Dropp
         publisher.offer(2, 0.0, on_drop=on_drop)
     assert [entry.element for entry in dropped] == [2, 2, 2]
     assert publisher.offer(3) == -3
-
-
-class Here(Executor):
-    """Runs tasks where they are submitted, with no lock of its own."""
-
-    def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*arguments, **named))
-        return future
 
 
 class Submitters:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from searching import holds_with_few_preemptions
 
-from connections.parties import Hand, Listener
+from connections.parties import Hand, Here, Listener
 from reactive_runtime import Flow, hooks
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.multicaster import Multicaster
@@ -226,15 +226,6 @@ def test_it_does_what_a_prefetch_queue_does(
 
 
 # -- nothing is lost, in any schedule -------------------------------------------------------------------------------
-
-
-class Here(Executor):
-    """Runs tasks where they are submitted, with no lock of its own."""
-
-    def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*arguments, **named))
-        return future
 
 
 class EmissionBesideTheLastLook:

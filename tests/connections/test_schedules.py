@@ -13,6 +13,7 @@ import pytest
 from explore.racing import Hand
 from searching import holds_with_few_preemptions
 
+from connections.parties import Here
 from reactive_runtime import Disposable, Flow
 from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime._spec import MAX_DEMAND, Subscription
@@ -91,6 +92,10 @@ KINDS: dict[str, Callable[[Hand], Any]] = {
     "ReplayProcessor": processing(lambda: ReplayProcessor(1, capacity=1)),
     "BehaviorProcessor": processing(lambda: BehaviorProcessor(-1, capacity=1)),
     "UnicastProcessor": processing(lambda: UnicastProcessor(capacity=1)),
+    "share, publish_on": lambda hand: Flow.from_publisher(hand).share(capacity=1).publish_on(Here(), prefetch=1),
+    "replay, publish_on": lambda hand: (
+        Flow.from_publisher(hand).replay(1, capacity=1).ref_count().publish_on(Here(), prefetch=1)
+    ),
     "create": lambda hand: Flow.create(lambda emitter: hand.subscribe(Emitting(emitter)), overflow="error", capacity=2),
 }
 
