@@ -828,13 +828,15 @@ class _Rewriter(ast.NodeTransformer):
             self._values(case.pattern)
             case.guard = None if case.guard is None else self._looked(case.guard)
             kept = self._captured(case.pattern)
-            if case.guard is not None:
+            guard = case.guard
+            if guard is not None:
                 for name, item, load in reversed(kept):
                     stored: Any = self._stores(self._at(ast.Name(name, ast.Store()), item), ast.Name(load, ast.Load()))
                     named = self._at(ast.NamedExpr(stored[0].targets[0], stored[0].value), item)
-                    case.guard = self._at(self._call("second", named, case.guard), item)
+                    guard = self._at(self._call("second", named, guard), item)
                     left.append(self._at(ast.Assign([ast.Name(load, ast.Store())], ast.Constant(None)), item))
                     left.append(self._gone(load, item))
+                case.guard = guard
                 case.body = [*left, *self._block(case.body)]
             else:
                 first = [statement for given in kept for statement in self._kept(*given)]

@@ -109,9 +109,9 @@ def hold(entry: Entry, script: Script) -> None:
                 sink.request(n)
             _settle(entry, place, sink, out)
             _check(entry, sink, given, out)
+        if entry.waits and end != "never" and sink.asked > len(out):
+            wait_until(lambda: bool(sink.end) or sink.cancelled, place.clock)
         if sink.asked > len(out) and not sink.cancelled:
-            if entry.waits and end != "never":
-                wait_until(lambda: bool(sink.end), place.clock)
             assert sink.end == ("" if end == "never" else end), f"the end is {sink.end or 'none'}, not {end}"
             if not (entry.overtakes and end == "error"):
                 _same(entry, sink.elements, out)

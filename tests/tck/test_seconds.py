@@ -13,7 +13,7 @@ import typer
 from reactive_runtime._cli import kit
 from reactive_runtime.tck import Verification, _factories
 from reactive_runtime.tck import _environment as environment
-from reactive_runtime.tck._factories import LONG_ENOUGH, LONG_WORK, WORK
+from reactive_runtime.tck._factories import LONG_WORK, WORK
 from reactive_runtime.tck._probes import ManualSubscriber
 from reactive_runtime.tck._tck_command import Begun, Target, judged
 from tck import unusual
@@ -110,5 +110,5 @@ def test_the_checks_of_a_slow_one_take_the_measured_time_of_each_signal_too_and_
     monkeypatch.setattr(_factories, "_measured", lambda factory: (0.5, 2.0))
     verification = Publishers().configure(default_timeout=5.0, default_no_signals_timeout=0.1)
     short = 0.5 * WORK.subscriptions + 2.0 * WORK.elements + 0.1 * WORK.silences
-    assert all(2.0 * work.elements > LONG_ENOUGH for work in LONG_WORK.values())
-    assert verification.seconds() == pytest.approx(short + LONG_ENOUGH * len(LONG_WORK))
+    assert all(2.0 * work.elements > environment.LONG_ENOUGH for work in LONG_WORK.values())
+    assert verification.seconds() == pytest.approx(short + environment.LONG_ENOUGH * len(LONG_WORK))
