@@ -402,6 +402,7 @@ def names_in_between() -> Any:
     return box.value, box.items, box.number, compared, sorted(vars(Plain)), seen, sorted(locals())
 
 
+@no_type_check
 def targets_of_comprehensions() -> Any:
     """Each stores in its turn, and the next one may look at what it has stored."""
     places, box = [0, 0, 0], Box()
