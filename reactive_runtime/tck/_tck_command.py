@@ -145,22 +145,30 @@ class _Interrupts:
     """
 
     def __init__(self) -> None:
-        self._inside = False
+        self._inside = self._seen = False
         signal.signal(signal.SIGINT, self._interrupt)
 
     def _interrupt(self, *_: object) -> None:
         if self._inside:
-            self._inside = False
+            self._inside, self._seen = False, True
             raise KeyboardInterrupt
 
     def outcome(self, verification: Verification, check: Check) -> Outcome:
-        """What becomes of this check: where it is interrupted, there is nothing to judge."""
-        try:
-            self._inside = True
-            outcome = verification.outcome(check)
-            self._inside = False
-        except KeyboardInterrupt:
-            return Outcome(check, "failed", INTERRUPTED)  # of no rule: none forbids it
+        """What becomes of this check: where it is interrupted, there is nothing to judge.
+
+        That holds also where the interrupt was lost (in a finalizer, or in the callback of a weak reference), or became
+        another error: in the middle of `Condition.wait`, "release unlocked lock".
+        """
+        outcome = Outcome(check, "failed", INTERRUPTED)  # of no rule: none forbids it
+        self._seen = False
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
+                self._inside = True
+                found = verification.outcome(check)
+            finally:
+                self._inside = False
+            if not self._seen:
+                outcome = found
         return outcome
 
 

@@ -143,6 +143,7 @@ def public_callables() -> Iterator[tuple[str, Callable[..., Any]]]:
                     yield f"{path}.{method}", function
 
 
+@pytest.mark.jvm
 def test_elsewhere_options_are_given_by_name_only_too() -> None:
     found = {
         f"{name}({parameter.name})"
@@ -167,6 +168,7 @@ def test_the_options_of_a_dataclass_that_users_make_are_given_by_name_only(made:
     assert [field.name for field in fields(made) if not field.kw_only] == data
 
 
+@pytest.mark.jvm
 def test_elsewhere_data_is_given_by_name_as_well() -> None:
     """But for the methods of a protocol, which others write: of the specification, of executors and of clocks."""
     found = {

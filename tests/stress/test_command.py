@@ -19,8 +19,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 import reactive_runtime
+from reactive_runtime._core import primitives
 from reactive_runtime.stress import FAULTS, find
 from reactive_runtime.testing.trace import holds, metadata_of, read_trace
+
+needs_spark = pytest.mark.spark
 
 pytestmark = pytest.mark.timeout(300)  # some start Spark, on a machine that may have other work
 
@@ -59,6 +62,7 @@ def clean_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subproces
     return the_run(folder), done
 
 
+@needs_spark
 def test_the_main_job_is_clean_and_exits_with_0(
     clean_run: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -78,6 +82,7 @@ def test_the_main_job_is_clean_and_exits_with_0(
     assert facts["records"] == signals > 1_000  # how many it is, is the machine's business
 
 
+@needs_spark
 def test_the_main_job_ends_with_the_path_of_its_report(
     clean_run: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -87,12 +92,14 @@ def test_the_main_job_ends_with_the_path_of_its_report(
     assert "Clean" in report.read_text()
 
 
+@needs_spark
 def test_what_a_run_is_stands_in_its_metadata(clean_run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     facts = json.loads((clean_run[0] / "metadata.json").read_text())
     assert {"version", "commit", "python", "machine", "scenarios", "seed", "schema", "recorder_waited"} <= facts.keys()
     assert all(fact["kept"] == 0 for fact in facts["leaving"].values())
 
 
+@needs_spark
 def test_the_main_job_writes_its_verdict_as_parquet(
     clean_run: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -124,6 +131,7 @@ def verdict_on_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[st
     return shown, broken
 
 
+@needs_spark
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught_by_its_rule_and_its_signals_are_shown(
     fault: str, verdict_on_faults: tuple[dict[str, str], dict[str, set[str]]]
@@ -162,6 +170,7 @@ def test_where_a_fault_has_no_answer_is_left_out_and_said_so(tmp_path: Path) -> 
     assert facts["scenarios"] == ["range_on_the_callers"]
 
 
+@needs_spark
 def test_what_each_scenario_had_of_the_load_is_reported_and_kept(
     clean_run: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -308,7 +317,7 @@ def test_interpreters_run_side_by_side_each_with_a_run_of_its_own(tmp_path: Path
     load = ("--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs", "--repeat", "2")
     done = call("stress", *load, "--python", sys.executable)
     assert done.returncode == 0, done.stdout + done.stderr
-    version = ".".join(map(str, sys.version_info[:3]))
+    version = ".".join(map(str, sys.version_info[:3])) + ("" if primitives.has_gil() else "t")
     assert [run.name.rpartition("-")[2] for run in runs_in(tmp_path / "runs")] == [f"py{version}"] * 2
     assert done.stdout.count("clean    no rule was broken") == 2
 
@@ -452,6 +461,7 @@ def test_threads_that_are_left_are_mentioned(tmp_path: Path) -> None:
     assert (metadata_of(the_run(tmp_path / "runs")) or {})["threads_left"] == ["left over"]
 
 
+@needs_spark
 def test_what_an_earlier_night_has_left_goes_where_this_one_can_not_be_judged(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(THEIRS)
     xml, report = tmp_path / "night.xml", tmp_path / "night.html"
@@ -494,7 +504,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
             ("stress", "--verify", "--engine", "local", "--conf", "spark.a=b"),
             "--conf: --engine local starts no Spark",
         ),
-        (("verify", "docs", "--once"), "--once: is for runs that arrive: add --follow"),
+        pytest.param(("verify", "docs", "--once"), "--once: is for runs that arrive: add --follow", marks=needs_spark),
         (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
         (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
         (
@@ -507,10 +517,14 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
             ("stress", "the_pool_*", "--fault", "overflow"),
             "--fault overflow: can't be planted in the_pool_is_shut_down",
         ),
-        (("verify", "nowhere"), "nowhere: is no folder"),
-        (("verify", "docs", "--master", "nowhere"), "--master nowhere: is no master of Spark"),
-        (("verify", "docs"), "docs: has no runs"),
-        (("verify", "docs", "tests", "--follow"), "--follow: should be given one folder"),
+        pytest.param(("verify", "nowhere"), "nowhere: is no folder", marks=needs_spark),
+        pytest.param(
+            ("verify", "docs", "--master", "nowhere"), "--master nowhere: is no master of Spark", marks=needs_spark
+        ),
+        pytest.param(("verify", "docs"), "docs: has no runs", marks=needs_spark),
+        pytest.param(
+            ("verify", "docs", "tests", "--follow"), "--follow: should be given one folder", marks=needs_spark
+        ),
         (("report", "docs"), "docs: has no verdict to report"),
     ],
 )
@@ -523,6 +537,7 @@ def test_an_error_is_one_line_and_exit_status_2(arguments: tuple[str, ...], says
     assert done.stderr.count("\n") == 1
 
 
+@needs_spark
 @pytest.mark.parametrize("command", ["verify", "stress"])
 @pytest.mark.parametrize(
     ("option", "text", "says"),

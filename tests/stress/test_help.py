@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -29,7 +28,7 @@ OPTIONS = {
     (command, option.name): option
     for command, item in COMMANDS.items()
     for option in item.params
-    if isinstance(option, click.Option) or hasattr(option, "show_default")
+    if hasattr(option, "show_default")
 }
 
 TOLD = re.compile(r"default: (.+?)\.?$")

@@ -81,16 +81,27 @@ class Counts(unusual.Told):
 
     asked = 0
 
+    def __init__(self, probe: Any) -> None:
+        super().__init__(probe)
+        self.counting = threading.Lock()
+        """Owns `asked`."""
+        self.in_turn = threading.Lock()
+        """Its requests come on threads of their own, and one after the other."""
+
     def request(self, n: int) -> None:
         unusual.later(0.02, lambda: self.ask(n))
 
     def ask(self, n: int) -> None:
-        self.asked += n
-        self.subscription.request(n)
+        with self.in_turn:
+            with self.counting:
+                self.asked += n
+            self.subscription.request(n)
 
     def got(self, element: Any) -> None:
-        self.asked -= 1
-        if self.asked < 0:
+        with self.counting:
+            self.asked -= 1
+            left = self.asked
+        if left < 0:
             raise AssertionError(f"{element} was not requested")
         super().got(element)
 

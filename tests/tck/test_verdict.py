@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 from small_publisher import Publisher, Subscription
 
-from reactive_runtime.tck import Outcome
+from reactive_runtime.tck import Check, Outcome, _tck_command
 from tck.broken import Publishers
 from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run
@@ -141,19 +142,42 @@ def test_an_interrupt_by_code_under_test_is_named_once_and_breaks_no_rule(folder
     )
 
 
-@pytest.mark.parametrize("name", ["ends_the_process", "interrupts"])
-def test_what_comes_after_the_end_of_a_process_is_judged_too(folder: Path, name: str) -> None:
-    done = run(folder, "reactive_runtime", "tck", f"mine:{name}", *QUICK)
-    assert " 0 passed" not in done.stdout
-    assert "3.17" in done.stdout
-
-
 @pytest.fixture
 def keys() -> Iterator[None]:
     """A process that this one starts takes Ctrl-C, also where this one runs behind a shell's `&`, which ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_that_is_lost_or_becomes_another_error_is_named_and_the_next_check_is_judged(keys: None) -> None:
+    class Judges:
+        """Checks in which the interrupt is swallowed, as in the callback of a weak reference, and one without."""
+
+        interrupted = True
+
+        def outcome(self, check: Check) -> Outcome:
+            if self.interrupted:
+                with contextlib.suppress(KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGINT)
+                return Outcome(check, "failed", "RuntimeError: release unlocked lock", "3.6")
+            return Outcome(check, "passed", "")
+
+    verification: Any = Judges()
+    check = next(iter(Publishers().checks()))
+    interrupts = _tck_command._Interrupts()
+    outcome = interrupts.outcome(verification, check)
+    assert (outcome.status, outcome.rule) == ("failed", "")
+    assert outcome.why == _tck_command.INTERRUPTED
+    verification.interrupted = False
+    assert interrupts.outcome(verification, check).status == "passed"
+
+
+@pytest.mark.parametrize("name", ["ends_the_process", "interrupts"])
+def test_what_comes_after_the_end_of_a_process_is_judged_too(folder: Path, name: str) -> None:
+    done = run(folder, "reactive_runtime", "tck", f"mine:{name}", *QUICK)
+    assert " 0 passed" not in done.stdout
+    assert "3.17" in done.stdout
 
 
 def test_a_key_at_the_terminal_ends_everything(folder: Path, keys: None) -> None:

@@ -5,6 +5,7 @@ A sound publisher, with `on_subscribe` at once or late, on the same thread or on
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -122,7 +123,16 @@ def ended_and_goes_on(publisher: Scripted) -> None:
 
 FAULTS: dict[str, tuple[Callable[[Scripted], object], dict[str, str]]] = {
     "elements beyond demand": (beyond, {BEFORE: "1.9", INSIDE: "1.1", FIRST: "1.1", END: "1.7", CANCEL: "1.1"}),
-    "signals that overlap": (at_once, {BEFORE: "1.9", INSIDE: "1.3", FIRST: "1.3", END: "1.7", CANCEL: "1.3"}),
+    "signals that overlap": (
+        at_once,
+        {
+            BEFORE: "1.9",
+            INSIDE: "1.3",
+            FIRST: "1.3",
+            END: "1.[37]",
+            CANCEL: "1.3",
+        },  # after the end: both, in either order
+    ),
     "two ends": (ended_twice, {BEFORE: "1.9", INSIDE: "1.7", FIRST: "1.7", END: "1.7", CANCEL: "1.7"}),
     "an element after the end": (
         ended_and_goes_on,
@@ -193,7 +203,7 @@ def test_a_verifier_names_the_rule_that_is_broken(
     with pytest.raises(AssertionError) as raised:
         verifier.verify(timeout=PATIENCE)
     text = str(raised.value)
-    assert f"rule {rules[moment]}: " in text
+    assert re.search(f"rule {rules[moment]}: ", text)
     assert text.startswith(("step ", "after the last step: "))
     assert "; all signals: " in text
 
@@ -221,7 +231,7 @@ def test_a_probe_names_the_rule_that_is_broken(fault: str, moment: str, executor
     executor.shutdown()
     with pytest.raises(AssertionError, match=rf"^rule {rules[moment]}: .*; all signals: "):
         probe.verify()
-    assert probe.violations[0].startswith(f"rule {rules[moment]}: ")
+    assert re.match(f"rule {rules[moment]}: ", probe.violations[0])
     for name in ("requests", "requested", "subscribed", "cancelled"):
         with pytest.raises(AssertionError, match=f"rule {rules[moment]}"):
             getattr(probe, name)
