@@ -244,8 +244,10 @@ class _Rewriter(ast.NodeTransformer):
         self._classes.pop()
         if self._functions:
             self._binds(node)
-            node.bases = [self.visit(item) for item in node.bases]
-            node.keywords = [self.visit(item) for item in node.keywords]
+        else:
+            node.decorator_list = [self.visit(item) for item in node.decorator_list]
+        node.bases = [self.visit(item) for item in node.bases]
+        node.keywords = [self.visit(item) for item in node.keywords]
         return node
 
     def _binds(self, node: Any) -> None:
@@ -263,7 +265,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def _function(self, node: Any) -> ast.AST:
         outermost, scope = not self._functions, self._module[node]
-        if outermost:
+        if outermost:  # only the lambdas among what runs when it is defined
+            node.decorator_list = [self.visit(item) for item in node.decorator_list]
+            node.args = self.visit(node.args)
+            node.returns = None if node.returns is None else self.visit(node.returns)
             self._functions.append(scope.cells)
         else:
             self._binds(node)
@@ -320,6 +325,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         outermost = not self._functions
         if outermost:
+            node.args = self.visit(node.args)
             self._functions.append(set())
         else:
             self._given(node.args)
@@ -758,7 +764,7 @@ class _Rewriter(ast.NodeTransformer):
                 if isinstance(target, ast.Name) and self._shared_name(target.id):
                     statements.append(self._at(ast.Expr(self._name_point(target, "delete", True)), node))
                 statements.append(self._at(ast.Delete([target]), node))
-        return statements
+        return statements or self._at(ast.Pass(), node)  # `del ()`
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
         node.value = self.visit(node.value)

@@ -10,11 +10,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from types import CodeType
 from typing import Any, ClassVar, no_type_check
 
 import pytest
 
 from reactive_runtime.explore import Scenario, explore
+from reactive_runtime.explore._rewriting import compiled, hook_name
 
 counter = 0
 nothing = None
@@ -451,6 +453,8 @@ def chains() -> Any:
 def deleted_together() -> Any:
     box = Box()
     del (box.value, box.items[0]), [box.table["a"]]
+    if box.items:
+        del ()
     return box.items, box.table, "value" in vars(box)
 
 
@@ -755,4 +759,69 @@ def stores_an_annotated_name() -> None:
 @pytest.mark.parametrize("strategy", ["dpor", "bounded", "portfolio"])
 @pytest.mark.parametrize("program", [DeletesTogether, DeletesAttributesTogether, stores_an_annotated_name])
 def test_what_stands_in_a_tuple_or_has_an_annotation_can_be_raced_for(program: Any, strategy: Any) -> None:
+    assert explore(program, strategy=strategy).failure is not None
+
+
+EVERYWHERE = """
+module = LAMBDA
+listed = [LAMBDA for _ in range(1)]
+annotation: LAMBDA = LAMBDA
+
+def called(a: LAMBDA = LAMBDA, /, b=LAMBDA, *c: LAMBDA, d=LAMBDA, **e) -> LAMBDA:
+    def inside(a=LAMBDA, *, d=LAMBDA):
+        return LAMBDA
+    return lambda a=LAMBDA, *, d=LAMBDA: (a, d)
+
+@decorate(LAMBDA)
+@decorate(key=LAMBDA)
+async def decorated():
+    @decorate(LAMBDA)
+    class Inside(base(LAMBDA), key=LAMBDA):
+        name = LAMBDA
+
+@decorate(LAMBDA)
+class Outside(base(LAMBDA), key=LAMBDA):
+    name = LAMBDA
+    annotation: LAMBDA = LAMBDA
+
+    @decorate(LAMBDA)
+    def method(self, key=LAMBDA):
+        return LAMBDA
+
+    class Further(key=LAMBDA):
+        name = decorate(lambda one=LAMBDA, *, other=LAMBDA: one)
+"""
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from codes_in(constant)
+
+
+def test_a_function_is_rewritten_wherever_it_stands() -> None:
+    source = EVERYWHERE.replace("LAMBDA", "lambda entry: entry.value")
+    codes = [item for item in codes_in(compiled(source, "everywhere")) if item.co_varnames[:1] == ("entry",)]
+    assert len(codes) == EVERYWHERE.count("LAMBDA")
+    assert [item.co_names for item in codes if hook_name("take") not in item.co_names] == []
+
+
+def handing_on(function: Callable[[Any], object]) -> Callable[[Any], Any]:
+    return lambda _: function
+
+
+class AddsInADefault(_Attribute):
+    def actor_a(self, add: Callable[[Any], object] = lambda self: setattr(self, "value", self.value + 1)) -> None:
+        add(self)
+
+
+class AddsInADecorator(_Attribute):
+    @handing_on(lambda self: setattr(self, "value", self.value + 1))
+    def actor_a(self) -> None: ...
+
+
+@pytest.mark.parametrize("strategy", ["dpor", "bounded", "portfolio"])
+@pytest.mark.parametrize("program", [AddsInADefault, AddsInADecorator])
+def test_what_stands_around_a_function_can_be_raced_for(program: Any, strategy: Any) -> None:
     assert explore(program, strategy=strategy).failure is not None
