@@ -1,9 +1,9 @@
 """Puts the stand-ins in place for the time of an exploration, and takes them away again.
 
 Three doors lead to threads: the package's own (`_core.primitives`), the modules of the standard library, and names
-that a module under exploration has imported from those, `from threading import Lock`, or under which it holds a lock
-that was made before, at its top, in a class, in a closure, as a default. Each is changed in one place, `installed`, and
-restored when the block ends, whatever happened in it. Production classes are not touched but for three methods of
+that a module under exploration has imported from those, `from threading import Lock`, or under which it holds one of
+them, or a lock that was made before, in a class, in a closure, as a default. Each is changed in one place, `installed`,
+and restored when the block ends, whatever happened in it. Production classes are not touched but for three methods of
 `threading.Thread`, which are needed for the classes that derive from it.
 """
 
@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import is_not
 from types import CellType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
@@ -193,7 +194,7 @@ def _set(owner: Any, name: str, value: Any) -> None:
 def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Sequence[Any]) -> Iterator[None]:
     """Stand in for the primitives while the block runs, in `modules` also under the names they have imported.
 
-    `owners` are of the program, outlive a run, and may hold locks by name, made before.
+    `owners` are of the program, outlive a run, and may hold by name locks, made before, and what makes some.
     """
     undo = _Undo()
     collecting, freezes = gc.isenabled(), not _has_frozen()
@@ -225,8 +226,10 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
                         )
         for owner in owners:
             for name, value in list(_names_of(owner).items()):
-                stand_in = _for_locks(value, locks, scheduler)
+                stand_in = _standing_for(value, locks, {} if type(owner) is ModuleType else renamed, scheduler)
                 if stand_in is not value:
+                    if issubclass(type(owner), type) and type(stand_in) is FunctionType:
+                        stand_in = staticmethod(stand_in)  # it is no method, as a function in C is none
                     undo.set_unless_refused(owner, name, stand_in)
         for owner, name, entry in changes:
             undo.set(owner, name, entry)
@@ -262,11 +265,19 @@ def _is_api(owner: Any) -> bool:
     return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
 
 
-def _for_locks(value: Any, locks: dict[int, Any], scheduler: Scheduler) -> Any:
-    """What stands in for a lock that was made before, which may have several names; in a tuple, for each."""
+def _standing_for(
+    value: Any, locks: dict[int, Any], renamed: dict[int, Any], scheduler: Scheduler, depth: int = 3
+) -> Any:
+    """What stands in for a lock that was made before, which may have several names, and for what makes one.
+
+    In a tuple, for each; so defaults are, which may be tuples themselves.
+    """
     kind = type(value)
-    if kind is tuple and any(issubclass(type(item), _REAL_LOCKS) for item in value):
-        return tuple(_for_locks(item, locks, scheduler) for item in value)
+    if kind is tuple and depth:
+        items = tuple(_standing_for(item, locks, renamed, scheduler, depth - 1) for item in value)
+        return items if any(map(is_not, items, value)) else value
+    if id(value) in renamed and callable(value):
+        return renamed[id(value)]
     if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
         return value
     if id(value) not in locks:

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field
 from threading import Lock as ImportedLock
 from typing import Any, ClassVar
 
@@ -526,7 +527,7 @@ def test_names_that_a_module_has_imported_are_replaced() -> None:
 
         def at_end(self) -> None:
             assert self.count == 2
-            assert type(self.lock) is not real
+            assert type(self.lock).__module__ != "_thread"
 
     real = type(ImportedLock())
     explore(Imported).assert_holds()
@@ -929,3 +930,89 @@ def test_a_lock_that_was_made_before_is_replaced_however_it_is_reached(made: Cal
     program = made()
     assert str(explore(program, strategy="dpor", engine=engine, hang=2).assert_holds().verdict) == "exhausted"
     program().actor_a()  # and the real one is back
+
+
+@dataclass
+class WithALock:
+    """The function that is generated for it holds the factory in a closure."""
+
+    value: int = 0
+    lock: Any = field(default_factory=threading.Lock, compare=False)
+
+    def actor_a(self) -> None:
+        with self.lock:
+            self.value += 1
+
+    actor_b = actor_a
+
+    def at_end(self) -> None:
+        assert self.value == 2
+
+
+class WithALockOfAClassAttribute(WithALock):
+    factory: Any = threading.Lock
+
+    def __init__(self) -> None:
+        super().__init__(lock=self.factory())
+
+
+class WithALockOfADefault(WithALock):
+    def __init__(self, factory: Any = threading.Lock, *, further: Any = threading.RLock) -> None:
+        super().__init__(lock=factory())
+        with further() as _, further():
+            pass
+
+
+class WithALockOfATuple(WithALock):
+    def __init__(self, factories: Any = (threading.RLock, threading.Lock)) -> None:
+        super().__init__(lock=factories[0]())
+
+
+def of_a_closure(factory: Any) -> Any:
+    class WithALockOfAClosure(WithALock):
+        def __init__(self) -> None:
+            super().__init__(lock=factory())
+
+    return WithALockOfAClosure
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "program",
+    [
+        WithALock,
+        WithALockOfAClassAttribute,
+        WithALockOfADefault,
+        WithALockOfATuple,
+        of_a_closure(threading.Lock),
+        of_a_closure(threading.Condition),
+        of_a_closure(threading.Semaphore),
+    ],
+    ids=["dataclass", "class", "default", "tuple", "cell", "cell of a condition", "cell of a semaphore"],
+)
+def test_what_makes_locks_is_replaced_however_it_is_reached(program: Any, engine: Any) -> None:
+    real = type(program().lock)
+    assert str(explore(program, strategy="dpor", engine=engine, hang=2).assert_holds().verdict) == "exhausted"
+    assert type(program().lock) is real
+
+
+class KeepsTime:
+    """A function in C is no method, and its stand-in is none either."""
+
+    now: Any = time.monotonic
+    sleep: Any = time.sleep
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.began = now()
+
+    def actor_a(self) -> None:
+        self.sleep(60)
+        assert self.now() - self.began >= 60
+
+    def actor_b(self) -> None:
+        assert self.now() >= self.began
+
+
+def test_a_clock_is_replaced_however_it_is_reached() -> None:
+    explore(KeepsTime, strategy="dpor", hang=2).assert_holds()
+    assert vars(KeepsTime)["now"] is time.monotonic
