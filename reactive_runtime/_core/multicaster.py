@@ -189,6 +189,7 @@ class Reader(Pollable):
                     node = node.next
                 self._node, self._position = node, self._position + n
                 self._chunk = iter(elements)
+                del elements  # what is handed on is not kept until something further comes
                 yield self._chunk
                 passed += n
             elif not over:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import example, given
@@ -79,6 +81,33 @@ def test_the_lock_of_the_source_is_taken_for_a_piece_and_not_for_each_element() 
     pool.run_all()
     assert listener.elements == list(range(128))
     assert counted.taken <= 128 / 16 + 4
+
+
+class Element:
+    pass
+
+
+@pytest.mark.parametrize("prefetch", [1, 2, 3, 64, 256])
+@pytest.mark.parametrize("n", [1, 2, 50])
+def test_what_was_handed_on_is_not_kept_while_the_source_rests(prefetch: int, n: int) -> None:
+    hot: PublishProcessor[Element] = PublishProcessor()
+    pool, seen = OnCall(), [0]
+
+    def count(_: Element) -> None:
+        seen[0] += 1
+
+    handle = hot.publish_on(pool, prefetch=prefetch).subscribe(count)
+    kept: list[ref[Element]] = []
+    for _ in range(n):
+        element = Element()
+        kept.append(ref(element))
+        assert hot.emit(element) is EmitResult.OK
+        del element
+    pool.run_all()
+    gc.collect()
+    assert seen == [n]
+    assert [one() for one in kept] == [None] * n
+    handle.cancel()
 
 
 def test_an_emission_costs_nothing_for_a_subscriber_that_has_something_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
