@@ -191,6 +191,7 @@ class Reader(Pollable):
                 self._chunk = iter(elements)
                 del elements  # what is handed on is not kept until something further comes
                 yield self._chunk
+                self._chunk = iter(())  # without a GIL the iterator of a list keeps the list when it has ended
                 passed += n
             elif not over:
                 yield iter((PENDING,))

@@ -915,7 +915,7 @@ def counting_with_a_lock_by_default() -> Any:
     return Counting
 
 
-@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "made",
     [
