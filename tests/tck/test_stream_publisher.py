@@ -30,6 +30,16 @@ def outcomes_of(step: str) -> dict[str, Outcome]:
     return all_outcomes()[step]
 
 
+BY_CHANCE = "extra_spec308_no_demand_may_be_lost_where_a_request_leaves"
+"""Lets two requests run side by side after each step of one. Steps 4 to 8 break rules there that take a second change
+of thread, which comes by chance, and without a GIL more often. The explorer breaks each of these steps every time."""
+
+
+def known(step: str) -> list[Outcome]:
+    """What each run finds."""
+    return [item for name, item in outcomes_of(step).items() if name != BY_CHANCE]
+
+
 def counted(step: str) -> tuple[int, int, int]:
     """Of the checks that the original kit has too: passed, failed, skipped."""
     counts = Counter(item.status for item in outcomes_of(step).values() if item.check.original)
@@ -38,8 +48,8 @@ def counted(step: str) -> tuple[int, int, int]:
 
 def failed(step: str, *, original: bool) -> set[str]:
     return {
-        name.partition("_spec")[2][:3]
-        for name, item in outcomes_of(step).items()
+        item.check.name.partition("_spec")[2][:3]
+        for item in known(step)
         if item.status == "failed" and item.check.original is original
     }
 
@@ -83,9 +93,7 @@ def test_at_step_7_the_overflow_is_left_and_an_error_beside_an_element() -> None
 
 
 def test_at_step_8_signals_come_beside_an_element_and_beside_on_subscribe() -> None:
-    beside, answer = [
-        item for item in outcomes_of("8 with a capped compare-and-set").values() if item.status == "failed"
-    ]
+    beside, answer = [item for item in known("8 with a capped compare-and-set") if item.status == "failed"]
     assert answer.check.name == "extra_spec309_an_invalid_request_from_another_thread_must_be_answered"
     assert answer.rule == "1.3"
     assert "on_error began on one thread while a signal was running on another" in answer.why
@@ -97,16 +105,15 @@ def test_at_step_9_no_check_of_any_kit_fails() -> None:
     assert [item for item in outcomes_of("9 with one drain").values() if item.status == "failed"] == []
 
 
-BY_CHANCE = "extra_spec308_no_demand_may_be_lost_where_a_request_leaves"
-"""At step 6, where steps are judged side by side, this check finds the lost demand in some runs only."""
+@pytest.mark.parametrize("step", [name for name in STEPS if name[0] in "45678"])
+def test_what_is_found_by_chance_is_a_fault_that_the_explorer_finds_each_time(step: str) -> None:
+    by_chance = outcomes_of(step)[BY_CHANCE]
+    assert by_chance.status == "passed" or by_chance.rule in {"1.1", "1.3", "1.7", "3.8"}
+    assert by_the_explorer(step)["request(1) twice"].partition(" ")[0] in {"1.1", "1.3"}
 
 
 def test_the_table_of_the_docs_is_true() -> None:
-    checks = [
-        item.check
-        for item in outcomes_of("1 naive").values()
-        if item.check.kind != "untested" and item.check.name != BY_CHANCE
-    ]
+    checks = [item.check for item in known("1 naive") if item.check.kind != "untested"]
     table_is(
         "stream publisher",
         (
@@ -162,6 +169,6 @@ def test_the_table_of_the_textbooks_page_is_true() -> None:
         passed, failed, _ = counted(step)
         found = " | ".join(text or "holds" for text in by_the_explorer(step).values())
         rows.append(
-            f"| {step} | {passed} of {passed + failed} | {lesson.broken(outcomes_of(step).values())} | {found} |"
+            f"| {step} | {passed} of {passed + failed} | {lesson.broken(known(step))} | {found} |"
         )
     table_is("textbook", rows, Path("docs/textbook.md"))
