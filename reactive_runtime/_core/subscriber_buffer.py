@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reactive_runtime._core import dropping
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.pollable import paced
 from reactive_runtime._core.ready_queue import FilledQueue
 from reactive_runtime._spec import MAX_DEMAND
@@ -36,6 +38,7 @@ class SubscriberBuffer(FilledQueue):
 
     __slots__ = (
         "__weakref__",
+        "_dry",
         "_full",
         "_given",
         "_handed",
@@ -61,6 +64,7 @@ class SubscriberBuffer(FilledQueue):
         self.on_room: Callable[[], object] = on_room
         self.on_gone: Callable[[], object] = on_gone
         self.on_connect: Callable[[], object] = on_connect
+        self._dry = True  # lock; the subscriber has found nothing, and rests until it is woken
         self._full = False  # lock; there was no room for an element, and `on_room` has not been called since
         self._handed = 0  # lock; handed on in this turn, and not yet subtracted from the drain's demand
         self._paced = False  # set once, before it is opened
@@ -78,6 +82,15 @@ class SubscriberBuffer(FilledQueue):
                 return False
             self._items.append(element)
             return True
+
+    def deal(self, element: Any) -> tuple[bool, DrainContext | None]:
+        """`put`, and the drain that is to be woken for it: none while the subscriber is at work, and looks itself."""
+        with self._lock:
+            if self._over or self._closed or len(self._items) >= self.capacity:
+                return False, None
+            self._items.append(element)
+            rests, self._dry = self._dry or self._to_notify is not None, False
+        return True, self.news() if rests else None
 
     def push(self, element: Any) -> list[Any] | None:
         """Take `element`, and make room for it: returns the oldest that waited, if it had to go. None: no need."""
@@ -123,12 +136,20 @@ class SubscriberBuffer(FilledQueue):
         return demand - waiting if demand == MAX_DEMAND else demand - handed - waiting
 
     def room(self) -> int:
-        """How many elements there is room for."""
+        """How many elements there is room for. Where there is none, `on_room` is called as soon as there is some."""
         with self._lock:
-            room = 0 if self._over or self._closed else self.capacity - len(self._items)
-            if not room:
-                self._full = True
+            room = self._room()
+            self._full = self._full or not room
             return room
+
+    def room_left(self) -> int:
+        """How many elements there is room for; `on_room` is called when the subscriber has passed some on."""
+        with self._lock:
+            return self._room()
+
+    @with_lock
+    def _room(self) -> int:
+        return 0 if self._over or self._closed else self.capacity - len(self._items)
 
     def abandoned(self) -> list[Any]:
         """What waits for a subscriber that has not come, and will not. Called once, after the end."""
@@ -157,25 +178,32 @@ class SubscriberBuffer(FilledQueue):
         return self
 
     def __next__(self) -> Any:
-        given = self._given
-        if given and (given >= self.capacity >> 2 or not self.lag()):  # what was handed on has gone its way
-            self._given = 0
-            self.on_room()
-        element, full = None, False
-        with self._lock:
-            if not self._items and not self._over:
-                return PENDING
-            ended, failure = not self._items, self._failure
-            if not ended:
-                element = self._items.popleft()
-                full, self._full = self._full, False
-                self._handed += 1
-        if ended:
-            raise self._at_end(failure)
+        if self._given >= self.capacity >> 2:
+            self._made_room()
+        while True:
+            element, full = None, False
+            with self._lock:
+                if self._items:
+                    element = self._items.popleft()
+                    full, self._full = self._full, False
+                    self._handed += 1
+                    break
+                if not (self._over or self._given):
+                    self._dry = True
+                    return PENDING
+                failure = self._failure
+            if not self._given:
+                raise self._at_end(failure)
+            self._made_room()  # all that was handed on has gone its way, and more may come of it
         self._given += 1
         if full:
             self._freed()
         return element
+
+    def _made_room(self) -> None:
+        if self._given:
+            self._given = 0
+            self.on_room()
 
     def _freed(self) -> None:
         """There is room for one that found none. Called by the drain's owner, before the element goes its way."""

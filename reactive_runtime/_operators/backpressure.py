@@ -723,8 +723,11 @@ class _Rails(_Passing):
         self.buffers: list[SubscriberBuffer] = []  # one for each rail
         self.ended = False  # the rails know that the source has
         self.held: Any = PENDING  # an element that no rail has had room for
+        self.rooms: list[int] = []  # of each rail, when its room was last looked at, less what it was dealt since
+        self.changed = True  # a rail has made room, or cancelled: set by any thread, before it wakes the drain
 
     def _wake(self) -> None:
+        self.changed = True
         self.drain.wake()
 
     def elements(self) -> Elements:
@@ -748,14 +751,16 @@ class _Rails(_Passing):
                 yield element
 
     def _deal(self, outer: InnerSubscription) -> bool:
-        """Give the next element to the rail with the most room. False: there is none, or no room."""
-        best, most = None, -1
-        for buffer in self.buffers:
-            if not buffer.has_cancelled() and (room := buffer.room()) > most:
-                best, most = buffer, room
-        if best is None:  # each rail has cancelled: what they still give needs no source
-            self.leave(outer)
-            return False
+        """Give the next element to the rail with the most room. False: there is none, or no room.
+
+        A rail says when it has worked off a quarter, or all, of what may wait for it. Its room is looked at then.
+        """
+        if self.changed:
+            self.changed = False
+            if all(buffer.has_cancelled() for buffer in self.buffers):  # what they still give needs no source
+                self.leave(outer)
+            self.rooms = [buffer.room_left() for buffer in self.buffers]
+        most = max(self.rooms)
         if not most:
             return False
         element, self.held = self.held, PENDING
@@ -770,9 +775,14 @@ class _Rails(_Passing):
                     buffer.end()
                     buffer.wake()
             return False
-        if best.put(element):
-            best.wake()
+        at = self.rooms.index(most)
+        taken, rests = self.buffers[at].deal(element)
+        if taken:
+            self.rooms[at] -= 1
+            if rests is not None:
+                rests.wake()
         else:  # it cancelled just now: the next one gets it
+            self.rooms[at] = 0
             self.held = element
         return True
 

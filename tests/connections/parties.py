@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
 
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Expected", "Hand", "Held", "Here", "Listener"]
+__all__ = ["Expected", "Hand", "Held", "Here", "Listener", "OnCall"]
 
 
 class Here(Executor):
@@ -18,6 +19,29 @@ class Here(Executor):
         future: Future[Any] = Future()
         future.set_result(fn(*arguments, **named))
         return future
+
+
+class OnCall(Executor):
+    """Runs a task when the test says so."""
+
+    def __init__(self) -> None:
+        self.tasks: deque[Callable[[], Any]] = deque()
+        self.submitted = 0
+
+    def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.tasks.append(lambda: future.set_result(fn(*arguments, **named)))
+        self.submitted += 1
+        return future
+
+    def run(self) -> None:
+        """The oldest task, if there is one."""
+        if self.tasks:
+            self.tasks.popleft()()
+
+    def run_all(self) -> None:
+        while self.tasks:
+            self.run()
 
 
 class Held:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -15,36 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from searching import holds_with_few_preemptions
 
-from connections.parties import Hand, Here, Listener
+from connections.parties import Hand, Here, Listener, OnCall
 from reactive_runtime import Flow, hooks
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.multicaster import Multicaster
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import explore
 from reactive_runtime.hot import BehaviorProcessor, EmitResult, PublishProcessor, ReplayProcessor
-
-
-class OnCall(Executor):
-    """Runs a task when the test says so."""
-
-    def __init__(self) -> None:
-        self.tasks: deque[Callable[[], Any]] = deque()
-        self.submitted = 0
-
-    def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        self.tasks.append(lambda: future.set_result(fn(*arguments, **named)))
-        self.submitted += 1
-        return future
-
-    def run(self) -> None:
-        """The oldest task, if there is one."""
-        if self.tasks:
-            self.tasks.popleft()()
-
-    def run_all(self) -> None:
-        while self.tasks:
-            self.run()
 
 
 class Counted:

@@ -168,7 +168,5 @@ def test_the_table_of_the_textbooks_page_is_true() -> None:
     for step in STEPS:
         passed, failed, _ = counted(step)
         found = " | ".join(text or "holds" for text in by_the_explorer(step).values())
-        rows.append(
-            f"| {step} | {passed} of {passed + failed} | {lesson.broken(known(step))} | {found} |"
-        )
+        rows.append(f"| {step} | {passed} of {passed + failed} | {lesson.broken(known(step))} | {found} |")
     table_is("textbook", rows, Path("docs/textbook.md"))
