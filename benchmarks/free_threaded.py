@@ -248,15 +248,30 @@ def fan_out(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
 
 
 def live(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
-    """Ten thousand subscriptions on one pool, from the first request to the last element."""
+    """Ten thousand subscriptions, made and served by the threads of one pool, from the first to the last element."""
     from reactive_runtime import Flow, Subscription
 
-    class Counting:
-        __slots__ = ("count", "done", "subscription")
+    class Countdown:
+        """Until all have had theirs."""
 
-        def __init__(self, done: threading.Semaphore) -> None:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.left = LIVE  # lock
+            self.done = threading.Event()
+
+        def less(self) -> None:
+            with self.lock:
+                self.left -= 1
+                last = not self.left
+            if last:
+                self.done.set()
+
+    class Counting:
+        __slots__ = ("count", "countdown", "subscription")
+
+        def __init__(self, countdown: Countdown) -> None:
             self.count = 0
-            self.done = done
+            self.countdown = countdown
             self.subscription: Subscription
 
         def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -266,7 +281,8 @@ def live(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
         def on_next(self, element: int, /) -> None:
             self.count += 1
             if self.count == EACH:
-                self.done.release()
+                self.subscription.cancel()
+                self.countdown.less()
 
         def on_error(self, error: BaseException, /) -> None:
             raise error
@@ -274,18 +290,19 @@ def live(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
         def on_complete(self) -> None:
             pass
 
-    def by_subscriptions(pool: ThreadPoolExecutor) -> None:
-        done = threading.Semaphore(0)
+    def by_subscriptions(pool: ThreadPoolExecutor, threads: int) -> None:
+        countdown = Countdown()
         flow = Flow.range(1_000_000).subscribe_on(pool).map(short_work)
-        subscribers = [Counting(done) for _ in range(LIVE)]
-        for subscriber in subscribers:
-            flow.subscribe(subscriber)
-        for _ in subscribers:
-            done.acquire()
-        for subscriber in subscribers:
-            subscriber.subscription.cancel()
 
-    return {f"{LIVE:,} subscriptions, {n}": partial(by_subscriptions, pools[n]) for n in THREADS}
+        def subscribe() -> None:
+            for _ in range(LIVE // threads):
+                flow.subscribe(Counting(countdown))
+
+        for _ in range(threads):
+            pool.submit(subscribe)
+        countdown.done.wait()
+
+    return {f"{LIVE:,} subscriptions, {n}": partial(by_subscriptions, pools[n], n) for n in THREADS}
 
 
 WORKS: dict[str, Callable[[Pools, ThreadPoolExecutor], dict[str, Way]]] = {
