@@ -83,7 +83,8 @@ class _Inside:
     """The threads that are inside methods for an owner, by drain; and what was wrong."""
 
     def __init__(self) -> None:
-        self._lock = primitives.Lock()
+        # A collection may come while it is held, and close the generator of a flow that was left, on this very thread.
+        self._lock = primitives.RLock()
         self.wrong: list[str] = []  # _lock; read when the flows have ended
         self._threads: dict[int, tuple[int, int]] = {}  # _lock; thread and depth, by the id of a drain that is alive
 

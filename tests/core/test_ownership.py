@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from sinks import PATIENCE
 
 from reactive_runtime import Flow
 from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_source import CombinatorSource, flow_of
+from reactive_runtime._core.ownership import _Inside
 from reactive_runtime.debugging import ownership_checked
 
 
@@ -75,3 +79,32 @@ def test_what_is_allowed_is_not_named_and_the_methods_come_back() -> None:
         assert Drain.claim is not before[0]
         assert wrong == []
     assert [Drain.claim, InnerSubscription.next_if_demanded, ReadySet.next_if_demanded, Combinator.inner] == before
+
+
+class Collecting(dict[int, tuple[int, int]]):
+    """A collection comes while it is read, and closes the generator of another flow, on the same thread."""
+
+    def __init__(self, left: object, inside: _Inside) -> None:
+        self.left: object | None = left
+        self.inside = inside
+
+    def get(self, key: int, default: Any = None) -> Any:
+        left, self.left = self.left, None
+        if left is not None:
+            assert self.inside.enter(left)
+            self.inside.leave(left)
+        return super().get(key, default)
+
+
+def test_a_collection_may_close_a_flow_that_was_left_while_a_call_is_noted() -> None:
+    inside, drain, entered = _Inside(), released(), threading.Event()
+    inside._threads = Collecting(released(), inside)
+
+    def call() -> None:
+        assert inside.enter(drain)
+        inside.leave(drain)
+        entered.set()
+
+    threading.Thread(target=call, daemon=True).start()
+    assert entered.wait(PATIENCE)
+    assert inside._threads == {}
