@@ -13,7 +13,6 @@ for, its subscribers see that an element came without demand, or a signal after 
 from __future__ import annotations
 
 import contextlib
-import gc
 import inspect
 import os
 import sys
@@ -30,6 +29,7 @@ from unittest import SkipTest
 from reactive_runtime import _texts
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.rules import RULES
+from reactive_runtime.tck._collector import COLLECTOR
 from reactive_runtime.tck._settings import Settings
 
 __all__ = [
@@ -319,11 +319,11 @@ class TestEnvironment:
         with self.lock:
             since = self._now()
         while True:
-            gc.collect()
-            if reference() is None:
-                return
             with self.lock:
                 late = self._passed(max(since, self._last_signal)) > limit
+            COLLECTOR.collect()
+            if reference() is None:
+                return
             if late:
                 self.check(False, f"{seen}; waited {limit:g} s for it (publisher_reference_gc_timeout)")
             self.happens(lambda: False, self.settings.default_poll_timeout)
