@@ -152,7 +152,7 @@ def rails(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
         flow.subscribe(total.on_next, on_complete=total.done.set)
         total.done.wait()
 
-    return {f"parallel({n}).run_on, {n}": partial(by_rails, pools[n], n) for n in THREADS}
+    return {f"rails, {n}": partial(by_rails, pools[n], n) for n in THREADS}
 
 
 def stages(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:

@@ -159,7 +159,7 @@ class _Calls(Tasks):
         super().__init__(source, fn, concurrency, ordered=ordered)
         self.workers = executor
         self.chunk = chunk
-        self.combinator_flow: list[Any] = []
+        self.gathered: list[Any] = []
         self.far = works_apart(executor)
 
     def where(self) -> str:
@@ -174,16 +174,16 @@ class _Calls(Tasks):
 
     def pulled(self, outer: InnerSubscription) -> Any:
         while (news := outer.next_signal()) is not PENDING and news is not END:
-            self.combinator_flow.append(news)
-            if len(self.combinator_flow) == self.chunk:
+            self.gathered.append(news)
+            if len(self.gathered) == self.chunk:
                 break
-        if not self.combinator_flow or (news is PENDING and self.flying):
+        if not self.gathered or (news is PENDING and self.flying):
             return news
-        elements, self.combinator_flow = self.combinator_flow, []
+        elements, self.gathered = self.gathered, []
         return elements
 
     def lacking(self, busy: int) -> int:
-        return super().lacking(busy) * self.chunk - len(self.combinator_flow)
+        return super().lacking(busy) * self.chunk - len(self.gathered)
 
     def launch(self, flight: Flight) -> None:
         if self.far:
@@ -239,7 +239,7 @@ class _Calls(Tasks):
 
     def closed(self) -> None:
         super().closed()
-        self.discard(*self.combinator_flow)
+        self.discard(*self.gathered)
 
 
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
