@@ -100,8 +100,9 @@ FREE := .venv-free-threaded
 $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 	python=$$(.ci/free-threaded) && VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
 
+FREE_TESTS := $(THREADS:%=tests/%) tests/stress
 test-free-threaded: $(FREE)/ready-test
-	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm)" --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) tests/stress --ignore tests/operators/test_typing.py
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm)" --numprocesses $(WORKERS) --dist loadgroup $(FREE_TESTS) --ignore tests/operators/test_typing.py
 
 # The part of it that is most about threads, in a few minutes: for each change.
 test-free-threaded-smoke: $(FREE)/ready-test
