@@ -719,12 +719,14 @@ class _Rails(_Passing):
         self.prefetch = prefetch
         self.workers = executor
         self.work = work
-        # All of it belongs to the drain's owner.
+        # All of it but `changed` belongs to the drain's owner.
         self.buffers: list[SubscriberBuffer] = []  # one for each rail
         self.ended = False  # the rails know that the source has
         self.held: Any = PENDING  # an element that no rail has had room for
         self.rooms: list[int] = []  # of each rail, when its room was last looked at, less what it was dealt since
-        self.changed = True  # a rail has made room, or cancelled: set by any thread, before it wakes the drain
+        # A rail has made room, or cancelled. Set by any thread, which wakes the drain after it; taken back by the
+        # owner, which looks after it: what comes in between is looked at once more.
+        self.changed = True
 
     def _wake(self) -> None:
         self.changed = True
