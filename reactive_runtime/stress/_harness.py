@@ -4,7 +4,7 @@ A run is a sequence of rounds. In a round one scenario makes its publisher, whic
 meet at a barrier, go through the subscriptions in the same order, so that they keep meeting there, and fire at each
 what their random numbers say; meanwhile the scenario's feeders feed it. When all have finished and no pool or clock has
 anything left to run, the round is settled: what was requested and not delivered by then is lost. Then what has not
-ended is cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety
+ended is cancelled. The next round begins when nothing can signal the subscriptions of this one any more. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety
 is what it demands of the subscriptions.
 
 Which scenario is next, is decided by the time that each has had: see `stress.shares`.
@@ -258,6 +258,7 @@ class _Stage:
 
     def _round(self, workers: _Workers, rng: random.Random, leaves: bool) -> int:
         first = len(self.recorder.subscriptions)
+        no_loop = eventloop.wait_until_ended(0.0)
         publisher = self._publisher()
         targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         _subscribe(publisher, targets)
@@ -282,7 +283,21 @@ class _Stage:
             for target in staying:
                 target.leave()
         del publisher
+        self._wait_until_over(no_loop)
         return last - first
+
+    def _wait_until_over(self, no_loop: bool) -> None:
+        """Until nothing can signal any more what has been subscribed: each round can be judged by itself.
+
+        Args:
+            no_loop: Whether the event loop of coroutines was not there before the round. Else it is not this round's
+                alone, and not waited for.
+        """
+        after = f"{PATIENCE:g} s after all had cancelled"
+        if not self.context.wait_until_idle(PATIENCE):
+            raise _GivenUpError(self.scenario.name, f"a pool is still busy {after}", stuck=True)
+        if no_loop and not eventloop.wait_until_ended(PATIENCE):
+            raise _GivenUpError(self.scenario.name, f"a coroutine still runs on the event loop {after}", stuck=True)
 
     def _leave(self, targets: list[_Target]) -> None:
         """All leave, whatever is under way."""

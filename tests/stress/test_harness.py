@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 import random
@@ -10,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow
-from reactive_runtime._core import primitives
+from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import (
@@ -252,6 +253,65 @@ def test_a_thread_that_is_slow_to_end_is_waited_for(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(primitives, "monotonic", two_seconds_later)
     assert cancellation_metrics.collected(subscribers) == 0
+
+
+@pytest.mark.parametrize("leaves", [0.0, 1.0])
+def test_a_round_is_over_when_no_coroutine_can_signal_any_more(
+    leaves: float, dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal in the next round looked like one that came before `on_subscribe`."""
+    begun: list[int] = []
+    closed: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        begun.append(1)
+        try:
+            for n in itertools.count():
+                yield n
+                await asyncio.sleep(0)
+        finally:
+            await asyncio.sleep(0.05)
+            closed.append(1)
+
+    @scenario(elements=None, live=3, settles=False)
+    def numbers_of_a_loop(context: Context) -> Any:
+        return Flow.from_async(numbers)
+
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(harness, "CHANCE", leaves)
+    result = run(
+        [numbers_of_a_loop.scenario],
+        Load(2, 60.0, 1),
+        Recorder("run", lambda _: None),
+        lambda result: seen.append((len(begun), len(closed))) or result.rounds == 5,
+    )
+    assert result.failures == []
+    assert seen[-1][0] > 0
+    assert all(began == ended for began, ended in seen), seen
+
+
+def test_a_coroutine_that_does_not_end_is_reported(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting: list[asyncio.AbstractEventLoop] = []
+
+    class Waits:
+        def subscribe(self, subscriber: Any, /) -> None:
+            waiting.append(eventloop.borrow())
+            Flow.range(5).subscribe(subscriber)
+
+    @scenario(elements=5, live=1)
+    def waits(context: Context) -> Any:
+        return Waits()
+
+    monkeypatch.setattr(harness, "PATIENCE", 0.5)
+    try:
+        result = run([waits.scenario], Load(2, 60.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    finally:
+        for loop in waiting:
+            eventloop.give_back(loop)
+        assert eventloop.wait_until_ended(60.0)
+    (failure,) = result.failures
+    assert failure.stuck
+    assert failure.why == "a coroutine still runs on the event loop 0.5 s after all had cancelled"
 
 
 def test_what_is_left_after_a_cancel_is_measured(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
