@@ -103,7 +103,7 @@ class DrainContext(Drain):
         self._scheduled = False  # lock; a task of it waits in an executor's queue, and owns nothing
         self.gave_way: bool = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
         self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
-        self.stopped: bool = False  # written under lock, never taken back; the loops' look at it may be late
+        self.stopped: list[bool] = []  # appended to under lock, never emptied; a look at it may be late; see `fuse`
         self._calls: list[Callable[[], object]] | None = None  # lock; None where there are none
         self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
         self._coming = 0  # lock; subscriptions to upstreams that are being made

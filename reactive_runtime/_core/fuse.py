@@ -14,7 +14,7 @@ million pipelines of one shape share one piece of code.
         result = f(element)
         if result is None: raise ...
         if p(result): yield result
-        if subscription.stopped: yield PENDING
+        if stopped: yield PENDING
 
 Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
 innermost, for unbounded demand: no generator is resumed and nothing is counted.
@@ -26,10 +26,12 @@ writes it (`_core.reading`). Names of a step's module are read there, when they 
 number, and where one might still hold what it held for the element before, it is unbound first.
 
 Every turn of the first loop looks at `subscription.stopped`, whether or not the element came through: a cancel
-reaches a pipeline that drops everything (3.12). So does every turn of a loop in `on_next`. A `pull` then yields
-PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription.turns_at_most` turns of a loop
-in `on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for
-the thread.
+reaches a pipeline that drops everything (3.12). It is a list, which is empty until there is a cancel, and which a loop
+keeps in a local variable: where CPython does not specialise instructions, as 3.13 without a GIL, an attribute is
+several times as slow to read (`benchmarks/free_threaded.py fused`). Every turn of a loop in `on_next` looks, too. A
+`pull` then yields PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription.turns_at_most` turns of a
+loop in `on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait
+for the thread.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
 Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
@@ -115,11 +117,15 @@ LOOP: Final = 16
 class Stoppable(Protocol):
     """What the loops see of a subscription."""
 
-    stopped: bool
     demanded: bool
     """Whether an element can go on: what `on_complete` gives waits for it."""
     turns_at_most: int
     """After so many elements that one has become it is time to give way; -1: never."""
+
+    @property
+    def stopped(self) -> Sequence[bool]:
+        """Empty until the loops are to stop; one object for as long as the subscription is there."""
+        ...
 
     def give_way(self) -> None: ...
 
@@ -135,7 +141,7 @@ class Signalling(Stoppable, Protocol):
 class Unstopped:
     """Stands in where there is no cancel: the thread that iterates just stops."""
 
-    stopped = False
+    stopped: Sequence[bool] = ()
     demanded = True
     turns_at_most = -1
 
@@ -307,7 +313,7 @@ def _driven(
             subscription.subscriber_raised(error)
             return False
         if subscription.stopped:
-            return False  # type: ignore[unreachable]  # on_next may cancel
+            return False  # on_next may cancel
     return True
 
 
@@ -429,7 +435,7 @@ class _Writer:
 
     def _prologue(self) -> list[str]:
         """The steps, and those of their attributes that are kept in local variables."""
-        lines = [f"s{index} = steps[{index}]" for index in range(len(self.stages))]
+        lines = ["stopped = subscription.stopped", *(f"s{index} = steps[{index}]" for index in range(len(self.stages)))]
         if not self.drive:
             lines.append("turns, at_most = 0, subscription.turns_at_most")
         kept = [
@@ -459,14 +465,14 @@ class _Writer:
 
     def _look(self) -> str:
         """At the end of a turn: is there an end to it?"""
-        return f"if subscription.stopped:\n    {'return False' if self.drive else 'yield PENDING'}\n"
+        return f"if stopped:\n    {'return False' if self.drive else 'yield PENDING'}\n"
 
     def _look_inside(self) -> str:
         """`_look`, in a loop of `on_next`."""
         if self.drive:
             return self._look()
         return (
-            "turns += 1\nif subscription.stopped or turns == at_most:\n"
+            "turns += 1\nif stopped or turns == at_most:\n"
             "    turns = 0\n    subscription.give_way()\n    yield PENDING\n"
         )
 
@@ -508,12 +514,12 @@ class _Writer:
         element = value.id if isinstance(value, ast.Name) else "given"
         # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
         text = (
-            f"if subscription.stopped:\n    subscription.too_late({element})\n    return False\n"
+            f"if stopped:\n    subscription.too_late({element})\n    return False\n"
             f"try:\n    on_next({element})\n"
             "except BaseException as error:\n    subscription.subscriber_raised(error)\n    return False\n"
         )
         if not self.first or any(stage.loops or stage.alone or stage.on_complete is not None for stage in self.stages):
-            text += "if subscription.stopped:\n    return False"  # the loop's end comes later, or never looks
+            text += "if stopped:\n    return False"  # the loop's end comes later, or never looks
         return [*named, *ast.parse(text).body]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:

@@ -6,7 +6,7 @@ The drain's owner moves the state; `request` and `cancel` only leave notes, from
 the owner does, in this order: an invalid demand or a cancel first; then elements, as many as are demanded; then
 the end, as soon as it can be known. The subscriber's calls are all made by the owner, and so are serial (1.3).
 
-A cancel or an invalid demand also raises `stopped`, which the loops look at after each element without a lock.
+A cancel or an invalid demand is also noted in `stopped`, which the loops look at after each element without a lock.
 That look may be late by one element (1.8, 2.8), never wrong: what to do about it is read under the lock.
 """
 
@@ -122,7 +122,7 @@ class PulledSubscription(DrainContext):
                 self._cancelled = True
             else:
                 self._fault = fault
-            self.stopped = True
+            self.stopped.append(True)
         self.end_came()
 
     def reads(self) -> tuple[Pollable | None, Sequence[Step[Any, Any]]]:
@@ -149,7 +149,7 @@ class PulledSubscription(DrainContext):
             pollable = self._pollable
             expected = self._behind is not None and not pollable.combines  # else by none, or in its first turn
             with self.lock:
-                stopped = self.stopped
+                stopped = bool(self.stopped)
             self._launch()
             if not stopped:  # else nothing is begun: the drain's own thread, which may be late, closes the source
                 # Last: what the upstream signals right away finds a drain that runs.
@@ -267,7 +267,7 @@ class PulledSubscription(DrainContext):
 
     def _deliver(self, elements: Iterator[Any]) -> tuple[int, bool]:
         """Signal the elements; return how many, and whether the pollable source has nothing for now."""
-        on_next = self._on_next
+        on_next, stopped = self._on_next, self.stopped
         assert on_next is not None
         taken = 0
         for element in elements:
@@ -276,7 +276,7 @@ class PulledSubscription(DrainContext):
             if element is None:
                 raise none_element()
             taken += 1
-            if self.stopped:
+            if stopped:
                 self.too_late(element)
                 break
             try:
@@ -284,13 +284,13 @@ class PulledSubscription(DrainContext):
             except BaseException as error:
                 self.subscriber_raised(error)
                 break
-            if self.stopped:
-                break  # type: ignore[unreachable]  # on_next may cancel
+            if stopped:  # on_next may cancel
+                break
         return taken, False
 
     def _hand_on(self, elements: Iterator[Any]) -> tuple[int, bool]:
         """`_deliver`, for elements that have been made already: no cancel comes while one is."""
-        on_next = self._on_next
+        on_next, stopped = self._on_next, self.stopped
         assert on_next is not None
         taken = 0
         for element in elements:
@@ -304,7 +304,7 @@ class PulledSubscription(DrainContext):
             except BaseException as error:
                 self.subscriber_raised(error)
                 break
-            if self.stopped:
+            if stopped:
                 break
         return taken, False
 
@@ -349,7 +349,8 @@ class PulledSubscription(DrainContext):
     def subscriber_raised(self, error: BaseException) -> None:
         """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
         with self.lock:
-            self._cancelled = self.stopped = True
+            self._cancelled = True
+            self.stopped.append(True)
         if goes_up(error):
             raise error
         what = f"{a_kind(self._subscriber)} raised out of a signal, and is cancelled (2.13)"
@@ -421,7 +422,7 @@ class PulledSubscription(DrainContext):
         self._subscriber = self._on_next = self._pulled = self._source = None
         with self.lock:
             self._behind = None
-            self.stopped = True
+            self.stopped.append(True)
             self._busy = True  # for ever: a later call leaves a note that no thread reads (1.6, 3.6, 3.7)
         try:
             held = release_held(steps, self._heard) + held
@@ -455,10 +456,11 @@ def _drive_plain(
     upstream: Iterable[Any], steps: object, subscription: PulledSubscription, on_next: Callable[[Any], object]
 ) -> bool:
     """The driven loop of a pipeline without steps; see `_core.fuse`."""
+    stopped = subscription.stopped
     for element in upstream:
         if element is None:
             raise none_element()
-        if subscription.stopped:
+        if stopped:
             subscription.too_late(element)
             return False
         try:
@@ -466,6 +468,6 @@ def _drive_plain(
         except BaseException as error:
             subscription.subscriber_raised(error)
             return False
-        if subscription.stopped:
-            return False  # type: ignore[unreachable]  # on_next may cancel
+        if stopped:  # on_next may cancel
+            return False
     return True

@@ -627,7 +627,7 @@ class _Puller(DrainContext):
         with self.lock:
             if self._failure is None:
                 self._failure = error
-            self.stopped = True
+            self.stopped.append(True)
         self.wake()
 
     def next_if_demanded(self) -> Any:
@@ -655,7 +655,8 @@ class _Puller(DrainContext):
     def close(self) -> None:
         """Release the flow. For the owner, or, where there is none, for the thread that was to come back."""
         with self.lock:
-            self.stopped = self._busy = True
+            self.stopped.append(True)
+            self._busy = True
         try:
             self._inner.close()
         finally:

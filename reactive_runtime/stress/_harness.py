@@ -4,8 +4,9 @@ A run is a sequence of rounds. In a round one scenario makes its publisher, whic
 meet at a barrier, go through the subscriptions in the same order, so that they keep meeting there, and fire at each
 what their random numbers say; meanwhile the scenario's feeders feed it. When all have finished and no pool or clock has
 anything left to run, the round is settled: what was requested and not delivered by then is lost. Then what has not
-ended is cancelled. The next round begins when nothing can signal the subscriptions of this one any more. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety
-is what it demands of the subscriptions.
+ended is cancelled. The next round begins when nothing can signal the subscriptions of this one any more. Callers are
+not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what it demands of the
+subscriptions.
 
 Which scenario is next, is decided by the time that each has had: see `stress.shares`.
 

@@ -290,8 +290,14 @@ class StatePublisherChecks(PublisherFactory[T]):
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_inside_on_subscribe_must_be_answered(self, env: TestEnvironment) -> None:
         """`request(0)` inside `on_subscribe` is answered with `on_error(ValueError)`."""
+        lingers = self._lingers(env)
+
+        def refused(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.ask(0)
+            lingers(subscriber)  # an answer on another thread waits until on_subscribe has returned (1.3)
+
         publisher = self._publisher(env, 3)
-        self._thrice(env, publisher, partial(self._answered, env), may_fail=True, subscribed=lambda item: item.ask(0))
+        self._thrice(env, publisher, partial(self._answered, env), may_fail=True, subscribed=refused)
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_inside_on_next_must_be_answered(self, env: TestEnvironment) -> None:

@@ -239,6 +239,19 @@ class SignalsBesideOnSubscribe(Subscription):
         self.wake()
 
 
+@breaks("extra_spec309_an_invalid_request_inside_on_subscribe_must_be_answered", rule="1.3")
+class AnswersBesideOnSubscribe(SignalsBesideOnSubscribe):
+    """Answers an invalid request on another thread, and does not wait until on_subscribe has returned."""
+
+    def run(self) -> None:
+        if self.fault is None:
+            self.drain()
+        else:
+            answer = threading.Timer(0.001, self.drain)
+            answer.daemon = True
+            answer.start()
+
+
 @breaks("extra_spec103_two_requests_at_once_must_not_signal_at_once")
 class LooksThenOwns(Subscription):
     """Looks whether it is owned, and then owns: two threads may both find it free."""
