@@ -29,9 +29,9 @@ Every turn of the first loop looks at `subscription.stopped`, whether or not the
 reaches a pipeline that drops everything (3.12). It is a list, which is empty until there is a cancel, and which a loop
 keeps in a local variable: where CPython does not specialise instructions, as 3.13 without a GIL, an attribute is
 several times as slow to read (`benchmarks/free_threaded.py fused`). Every turn of a loop in `on_next` looks, too. A
-`pull` then yields PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription.turns_at_most` turns of a
-loop in `on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait
-for the thread.
+`pull` then yields PENDING, which gives the drain a chance to look; a `drive` returns. After
+`subscription.turns_at_most` turns of a loop in `on_next`, a `pull` gives way in the same manner: what one element
+becomes may have no end, and other flows wait for the thread.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
 Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
