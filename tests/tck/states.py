@@ -67,6 +67,10 @@ class Watch:
         self._lock = threading.Lock()
         self._seen: set[Event] = set()
         self._check = ""  # the thread's that runs the checks, one after the other
+        # Which check each environment is of: a thread of an earlier one may still call, and one of an earlier test,
+        # whose environment is not here. `_lock` owns it.
+        self._checks: weakref.WeakKeyDictionary[TestEnvironment, str] = weakref.WeakKeyDictionary()
+        self._before(TestEnvironment, "__init__", self._begins)
 
     def judge(self, verification: Verification, without: tuple[str, ...] = ()) -> set[Event]:
         """Run its checks, and say what was called; each must pass, or none of this means anything."""
@@ -81,9 +85,14 @@ class Watch:
     def _forget(self) -> None:
         """A check is over."""
 
-    def _note(self, what: str, *states: str) -> None:
+    def _begins(self, env: TestEnvironment, *_: object) -> None:
         with self._lock:
-            self._seen.add(Event(what, frozenset(filter(None, states)), self._check))
+            self._checks[env] = self._check
+
+    def _note(self, env: TestEnvironment, what: str, *states: str) -> None:
+        with self._lock:
+            if (check := self._checks.get(env)) is not None:
+                self._seen.add(Event(what, frozenset(filter(None, states)), check))
 
     def _before(self, kind: type[Any], name: str, look: Callable[..., object]) -> None:
         original = getattr(kind, name)
@@ -120,7 +129,7 @@ class PublisherWatch(Watch):
             self._served[id(publisher)].append(weakref.ref(subscriber))
             self._publishers.append(publisher)
         place = "after elements" if any(item.elements for item in served) else "before elements"
-        self._note("subscribe", place, self._order(subscriber))
+        self._note(env, "subscribe", place, self._order(subscriber))
 
     def _requests(self, subscriber: Any, n: int) -> None:
         self._calls(subscriber, "request" if n > 0 else "invalid request", max(n, 0))
@@ -130,13 +139,13 @@ class PublisherWatch(Watch):
             states = [self._place(subscriber), *self._after(subscriber)]
             if not subscriber.ends and subscriber.cancelled_after is None:
                 states.append(_demand(subscriber, more))
-        self._note(what, *states, self._order(subscriber))
+        self._note(subscriber.env, what, *states, self._order(subscriber))
 
     def _hears(self, subscriber: Any, what: str) -> None:
         with subscriber.env.lock:
             place = "after elements" if subscriber.elements else "before elements"
             states = [place, _demand(subscriber, 0), *self._after(subscriber)]
-        self._note(what, *states, self._order(subscriber))
+        self._note(subscriber.env, what, *states, self._order(subscriber))
 
     def _place(self, subscriber: Any) -> str:
         thread = threading.get_ident()
@@ -194,16 +203,16 @@ class SubscriberWatch(Watch):
     def _subscribes(self, publisher: Any, subscriber: Any) -> None:
         with self._lock:
             self._threads[publisher] = threading.get_ident()
-        self._note("on_subscribe", "at first")
+        self._note(publisher.env, "on_subscribe", "at first")
 
     def _refuses(self, stage: Any, method: str) -> None:
         if stage.publisher in self._threads:
             self._sends(stage.publisher, "None")
         else:
-            self._note("None", "at first")
+            self._note(stage.env, "None", "at first")
 
     def _inside(self, between: Any, what: str) -> None:
-        self._note(what, "at first" if what == "on_subscribe" else "inside its request")
+        self._note(between._env, what, "at first" if what == "on_subscribe" else "inside its request")
 
     def _sends(self, publisher: Any, what: str) -> None:
         with self._lock:
@@ -213,6 +222,7 @@ class SubscriberWatch(Watch):
             when = WHEN[min(sent, 2)] if requested else "nothing requested"
             cancelled, used = publisher.cancels > 0, 0 < requested == publisher.sent
         self._note(
+            publisher.env,
             what,
             when,
             "after its cancel" if cancelled else "",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
-from reactive_runtime.tck import Verification
+from reactive_runtime.tck import Verification, _environment
+from reactive_runtime.tck._probes import ManualSubscriber
+from reactive_runtime.tck._verification import check
 from tck.broken import Blackbox, Publishers, Whitebox
 from tck.page import table_is
 from tck.states import (
@@ -204,6 +206,26 @@ def test_each_rule_of_subscribers_in_the_states_that_matter(
     for verification in both:
         seen = watch.judge(verification)
     table_is("states of subscribers", seen_in(OF_SUBSCRIBERS, SUBSCRIBER_STATES, seen, rules_of(*both), by_kit))
+
+
+def test_a_call_is_of_the_check_that_its_subscriber_is_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before: ManualSubscriber[int] = ManualSubscriber(_environment.TestEnvironment("1.1", Verification().settings()))
+    left: list[ManualSubscriber[int]] = []
+
+    class Two(Verification):
+        @check("1.1")
+        def required_spec101_one(self, env: Any) -> None:
+            left.append(ManualSubscriber(env))
+
+        @check("1.1")
+        def required_spec101_two(self, env: Any) -> None:
+            left[0]._cancelling()
+            before._requesting(1)
+
+    seen = PublisherWatch(monkeypatch).judge(Two())
+    assert {(event.what, event.check) for event in seen} == {("cancel", "required_spec101_one")}
 
 
 def test_the_page_gives_each_reason() -> None:
