@@ -3,8 +3,9 @@
 A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
 under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a moment;
 not in the standard library, nor in the harness. Without a GIL the others run anyway, and to give way to them is no
-pause where a core is free: there it spins for a moment, as long as it takes to pass some lines. Whether it is is drawn
-for each round, and in every other it is not: tracing slows a thread down, and some races need speed.
+pause where a core is free: there it spins more often, and for as long as it takes to pass some lines. It gives way as
+well: where other work keeps the cores busy, the others do not run. Whether it is traced is drawn for each round, and in
+every other it is not: tracing slows a thread down, and some races need speed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ SPIN: Final = 200
 SPIN_MOST: Final = 4 * SPIN
 """The most turns where there is no GIL; so many, or fewer, are drawn each time."""
 
+SPINS: Final = {True: 0.25, False: 0.5}
+"""How often a thread that hesitates spins, and does not give way: with a GIL, and without one."""
+
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 _OUTSIDE: Final = (
     os.path.join(os.path.dirname(os.path.realpath(os.__file__)), ""),
@@ -53,6 +57,7 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
         return
     inside: dict[str, bool] = {}
     takes_turns = primitives.has_gil()
+    spins = chance * SPINS[takes_turns]
 
     def entered(frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename
@@ -63,14 +68,11 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
 
     def hesitate(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and (throw := rng.random()) < chance:
-            if not takes_turns:
-                for _ in range(int(SPIN_MOST * throw / chance)):
-                    pass
-            elif throw < chance / 4:
-                for _ in range(SPIN):
-                    pass
-            else:
+            if throw >= spins:
                 primitives.pause()
+            else:
+                for _ in range(SPIN if takes_turns else int(SPIN_MOST * throw / spins)):
+                    pass
         return hesitate
 
     before = sys.gettrace()
