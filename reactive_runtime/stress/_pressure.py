@@ -2,10 +2,11 @@
 
 A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
 under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a moment;
-not in the standard library, nor in the harness. Without a GIL the others run anyway, and to give way to them is no
-pause where a core is free: there it spins more often, and for as long as it takes to pass some lines. It gives way as
-well: where other work keeps the cores busy, the others do not run. Whether it is traced is drawn for each round, and in
-every other it is not: tracing slows a thread down, and some races need speed.
+not in the standard library, nor in the harness. A thread that gives way with a GIL has to wait until it gets it back,
+and the others get some way meanwhile, often past the same lines. Without a GIL it would go on at once where a core is
+free: it sleeps for a part of a millisecond in place of it, and spins for as long as it takes to pass some lines.
+Whether it is traced is drawn for each round, and in every other it is not: tracing slows a thread down, and some races
+need speed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -36,6 +38,9 @@ SPIN_MOST: Final = 4 * SPIN
 
 SPINS: Final = {True: 0.25, False: 0.5}
 """How often a thread that hesitates spins, and does not give way: with a GIL, and without one."""
+
+SLEEP_MOST: Final = 0.0002
+"""Where there is no GIL, seconds that a thread sleeps to give way, at the most; so long, or shorter, is drawn."""
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 _OUTSIDE: Final = (
@@ -68,11 +73,13 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
 
     def hesitate(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and (throw := rng.random()) < chance:
-            if throw >= spins:
-                primitives.pause()
-            else:
+            if throw < spins:
                 for _ in range(SPIN if takes_turns else int(SPIN_MOST * throw / spins)):
                     pass
+            elif takes_turns:
+                primitives.pause()
+            else:
+                time.sleep(SLEEP_MOST * (throw - spins) / (chance - spins))
         return hesitate
 
     before = sys.gettrace()
