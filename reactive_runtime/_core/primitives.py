@@ -41,6 +41,7 @@ __all__ = [
     "pause",
     "process_time",
     "running_threads",
+    "sleep",
     "tickets",
 ]
 
@@ -66,6 +67,7 @@ running_threads = threading.enumerate
 monotonic = time.monotonic
 process_time = time.process_time
 now_ns = time.perf_counter_ns
+sleep = time.sleep
 
 
 def has_gil() -> bool:

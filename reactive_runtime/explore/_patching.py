@@ -90,6 +90,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "monotonic", threads.standing
     yield primitives, "now_ns", threads.now_ns
     yield primitives, "pause", threads.pause
+    yield primitives, "sleep", threads.sleep
     yield primitives, "SPINS", 1
     yield executors, "_shared", None
     yield dropping, "active_handler", _outside(dropping.active_handler)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import random
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -79,7 +78,7 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
             elif takes_turns:
                 primitives.pause()
             else:
-                time.sleep(SLEEP_MOST * (throw - spins) / (chance - spins))
+                primitives.sleep(SLEEP_MOST * (throw - spins) / (chance - spins))
         return hesitate
 
     before = sys.gettrace()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +24,7 @@ def test_a_thread_that_hesitates_gives_way_at_some_lines_and_spins_at_the_others
 
     monkeypatch.setattr(primitives, "has_gil", lambda: gil)
     monkeypatch.setattr(primitives, "pause", lambda: given_way.append(0.0))
-    monkeypatch.setattr(_pressure, "time", SimpleNamespace(sleep=given_way.append))
+    monkeypatch.setattr(primitives, "sleep", given_way.append)
     monkeypatch.setattr(_pressure, "range", turns, raising=False)
     with pressure(0.5, random.Random(5)):
         some_lines()
