@@ -103,9 +103,10 @@ $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 # As in `make test`, what waits most of the time has two workers a core.
 FREE_TESTS := $(THREADS:%=tests/%) tests/stress
 FREE_PYTEST := PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm)" --dist loadgroup --ignore tests/operators/test_typing.py
+# $1 workers run the tests $2, if there are any.
 free = $(if $(strip $2),$(FREE_PYTEST) --numprocesses $1 $2 || status=$$?;)
 test-free-threaded: $(FREE)/ready-test
-	status=0; \
+	$(if $(strip $(FREE_TESTS)),,$(error FREE_TESTS names no tests))status=0; \
 	$(call free,$$((2 * $(WORKERS))),$(filter $(WAITING),$(FREE_TESTS))) \
 	$(call free,$(WORKERS),$(filter-out $(WAITING),$(FREE_TESTS))) \
 	exit $$status

@@ -1,6 +1,7 @@
 """Seconds of the processor until each of the thirty planted races is found, here and in another checkout, in turn.
 
-python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--python PYTHON] [--limit 60] [NAME ...]
+python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--python PYTHON] [--limit 60] [--elapsed]
+                             [NAME ...]
 
 `--against` names a checkout of another version; its harness runs the races of this one. `--python` names the
 interpreter of what is compared with, of this version if no other is named: one with a GIL, beside one without. Each
@@ -8,6 +9,8 @@ version has a process of its own, and they take turns: race by race, seed by see
 process has used up to the end of the round that broke a rule of the race: it says the same on a machine with other
 work. Judging is not counted. A race that is not found within the limit counts with the limit. Times until a race is
 found differ as much as lifetimes do: one that looks slower is measured again, with four times as many other seeds.
+`--elapsed` counts the seconds of the clock in place of the processor's, for a machine without other work: a thread that
+sleeps uses no processor, and finds nothing meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import sys
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
-from time import process_time
+from time import monotonic, process_time
 from typing import Any
 
 HERE = Path(__file__).parent.parent
@@ -42,7 +45,8 @@ def worker() -> None:
     class FoundError(Exception):
         pass
 
-    def found(name: str, seed: int, limit: float) -> dict[str, Any]:
+    def found(name: str, seed: int, limit: float, elapsed: bool) -> dict[str, Any]:
+        clock = monotonic if elapsed else process_time
         kind = PLANTED[name]
         chunks: list[Any] = []
         recorder = Recorder("run", chunks.append)
@@ -56,11 +60,11 @@ def worker() -> None:
         def planted(context: Any) -> Any:
             return Planted(kind, context.pool(3))
 
-        begin = process_time()
+        begin = clock()
 
         def judge(_: object) -> None:
             nonlocal judging
-            now = process_time()
+            now = clock()
             recorder.flush()
             taken = chunks[:]
             del chunks[: len(taken)]
@@ -71,7 +75,7 @@ def worker() -> None:
             )  # no subscription outlives its round
             if told["found"] or told["seconds"] > limit:
                 raise FoundError
-            judging += process_time() - now
+            judging += clock() - now
 
         with suppress(FoundError):
             run([planted.scenario], Load(12, 1e6, seed), recorder, judge)
@@ -112,6 +116,7 @@ def main() -> int:
     parser.add_argument("--against", type=Path)
     parser.add_argument("--python")
     parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--elapsed", action="store_true")
     given = parser.parse_args()
     sys.path.insert(0, str(HERE / "tests"))
     from planted import PLANTED
@@ -122,7 +127,8 @@ def main() -> int:
         workers[other] = started((given.against or HERE).resolve(), given.python or sys.executable)
     workers["here"] = started(HERE.resolve())
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
-    print(f"seconds of the processor, medians of {given.seeds} seeds, each {given.times} time(s)\n")
+    of = "" if given.elapsed else " of the processor"
+    print(f"seconds{of}, medians of {given.seeds} seeds, each {given.times} time(s)\n")
     print("| race | " + " | ".join(workers) + (f" | here / {other} |" if compares else " |"))
     print("| --- |" + " ---: |" * (len(workers) + compares))
     totals = dict.fromkeys(workers, 0.0)
@@ -133,7 +139,7 @@ def main() -> int:
         seconds: dict[str, list[float]] = {version: [] for version in workers}
         for seed in [*seeds] * given.times:
             for version, process in workers.items():
-                told = asked(process, name=name, seed=seed, limit=given.limit)
+                told = asked(process, name=name, seed=seed, limit=given.limit, elapsed=given.elapsed)
                 seconds[version].append(told["seconds"] if told["found"] else given.limit)
                 if not told["found"] and version == "here":
                     lost.append(f"{name}, seed {seed}")

@@ -1,12 +1,11 @@
 """Threads that hesitate in the publisher's own code: races that are a few instructions wide are met in seconds.
 
 A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
-under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a moment;
-not in the standard library, nor in the harness. A thread that gives way with a GIL has to wait until it gets it back,
-and the others get some way meanwhile, often past the same lines. Without a GIL it would go on at once where a core is
-free: it sleeps for a part of a millisecond in place of it, and spins for as long as it takes to pass some lines.
-Whether it is traced is drawn for each round, and in every other it is not: tracing slows a thread down, and some races
-need speed.
+under pressure is traced (`sys.settrace`), and at some lines, at random, hesitates: it gives way to the others, or spins
+for a moment; not in the standard library, nor in the harness. A thread that gives way with a GIL has to wait until it
+gets it back, and the others get some way meanwhile, often past the same lines. Without a GIL it would go on at once
+where a core is free, so it sleeps for a part of a millisecond instead. Whether an actor is traced is drawn for each
+round, and in every other it is not: tracing slows a thread down, and some races need speed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from reactive_runtime._core import primitives
 __all__ = ["CHANCES", "HESITANT", "pressure"]
 
 CHANCES: Final = (0.0, 0.03)
-"""Of giving way at a line; one is drawn for each round."""
+"""Of hesitating at a line; one is drawn for each round."""
 
 HESITANT: Final = 0.75
 """The part of the actors that hesitate in such a round: the others run past them at full speed."""
@@ -35,11 +34,11 @@ SPIN: Final = 200
 SPIN_MOST: Final = 4 * SPIN
 """The most turns where there is no GIL; so many, or fewer, are drawn each time."""
 
-SPINS: Final = {True: 0.25, False: 0.5}
-"""How often a thread that hesitates spins, and does not give way: with a GIL, and without one."""
+SPINNING: Final = {True: 0.25, False: 0.5}
+"""The part of the times that a thread hesitates in which it spins, with a GIL and without one; else it gives way."""
 
 SLEEP_MOST: Final = 0.0002
-"""Where there is no GIL, seconds that a thread sleeps to give way, at the most; so long, or shorter, is drawn."""
+"""The most seconds that a thread asks to sleep for, where there is no GIL; so many, or fewer, are drawn each time."""
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 _OUTSIDE: Final = (
@@ -61,7 +60,7 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
         return
     inside: dict[str, bool] = {}
     takes_turns = primitives.has_gil()
-    spins = chance * SPINS[takes_turns]
+    spins = chance * SPINNING[takes_turns]
 
     def entered(frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from reactive_runtime._core import primitives
 from reactive_runtime.explore import Scenario, explore
 
 CLOCKS: dict[str, Any] = {
@@ -26,6 +27,19 @@ CLOCKS: dict[str, Any] = {
     "datetime.today": lambda: datetime.datetime.today().timestamp(),
     "datetime, imported": lambda: imported.now().timestamp(),
 }
+
+
+def test_the_sleep_of_the_packages_own_code_moves_the_clock() -> None:
+    told: list[float] = []
+
+    def sleeps(_: object) -> None:
+        before = primitives.monotonic()
+        primitives.sleep(0.5)
+        told.append(primitives.monotonic() - before)
+
+    explore(Scenario(int, {"sleeps": [sleeps]}), schedules=3).assert_holds()
+    assert told == pytest.approx([0.5] * len(told))
+    assert told
 
 
 @pytest.mark.parametrize("name", CLOCKS)

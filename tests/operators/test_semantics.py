@@ -15,6 +15,7 @@ import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -115,31 +116,47 @@ def test_a_thousand_maps_and_a_long_concat_need_no_stack() -> None:
     assert Flow.concat(*(Flow.just(1) for _ in range(20_000))).count().block() == 20_000
 
 
-class Thing:
-    """An element whose like are counted: how many there are, and the most there have been, beyond the bound.
+BOUND = 20 * PREFETCH + 3 * 256
+"""How many elements may be alive: 20 that the sink keeps, or lists of them; what waits at boundaries; and room."""
 
-    Without a GIL an object that another thread was the last to use is freed when its maker runs again, which a thread
-    of a pool that waits does not; or by a collection. So there is one before too many are too many.
-    """
 
-    lock = threading.RLock()  # the collector may come inside of it, and call `__del__`
-    bound = 20 * PREFETCH + 3 * 256  # the sink keeps 20 elements, or lists of them
-    alive = 0
-    most = 0
+class Count:
+    """How many elements of a test are alive, and the most there have been. `lock` owns both."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        with Thing.lock:
-            Thing.alive += 1
-            many = Thing.alive > max(Thing.bound, Thing.most)
-        if many:
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # the collector may come inside of it, and call `__del__`
+        self.alive = 0
+        self.most = 0
+
+    def one_more(self) -> None:
+        """Without a GIL an object that another thread was the last to use is freed when its maker runs again.
+
+        A thread of a pool that waits does not run, but a collection frees it as well.
+        """
+        with self.lock:
+            self.alive += 1
+            most = self.alive > self.most
+            many = self.alive > BOUND
+        if most and many and not has_gil():
             gc.collect()
-            with Thing.lock:
-                Thing.most = max(Thing.most, Thing.alive)
+        with self.lock:
+            self.most = max(self.most, self.alive)
+
+    def one_less(self) -> None:
+        with self.lock:
+            self.alive -= 1
+
+
+class Thing:
+    """An element that is counted."""
+
+    def __init__(self, count: Count, number: int) -> None:
+        self.count = count
+        self.number = number
+        count.one_more()
 
     def __del__(self) -> None:
-        with Thing.lock:
-            Thing.alive -= 1
+        self.count.one_less()
 
 
 @pytest.mark.parametrize("name", [*BOUNDARIES, *HOT])
@@ -148,16 +165,15 @@ def test_an_infinite_source_stays_bounded_behind_a_slow_subscriber(name: str, po
     before = hooks.set_handler(lambda dropped: None)  # which keeps what is dropped no longer than the call
     try:
         made = itertools.count()
-        source = Flow.from_supplier(lambda: map(Thing, made)).subscribe_on(pool)
-        gc.collect()  # those of an earlier test count as gone
-        Thing.most = Thing.alive = 0
+        count = Count()
+        source = Flow.from_supplier(lambda: map(partial(Thing, count), made)).subscribe_on(pool)
         sink = Sink(demand=0)
         (BOUNDARIES | HOT)[name](source, pool).subscribe(sink)
         for _ in range(20):
             sink.subscription.request(1)
             sink.wait_for(1)
         sink.subscription.cancel()
-        assert Thing.most <= Thing.bound
+        assert count.most <= BOUND
     finally:
         hooks.set_handler(before)
 

@@ -8,7 +8,7 @@ import pytest
 
 from reactive_runtime._core import primitives
 from reactive_runtime.stress import _pressure
-from reactive_runtime.stress._pressure import SLEEP_MOST, SPIN, SPIN_MOST, SPINS, pressure
+from reactive_runtime.stress._pressure import SLEEP_MOST, SPIN, SPIN_MOST, SPINNING, pressure
 
 
 @pytest.mark.parametrize("gil", [True, False])
@@ -30,7 +30,7 @@ def test_a_thread_that_hesitates_gives_way_at_some_lines_and_spins_at_the_others
         some_lines()
     both = len(given_way) + len(spun)
     assert both == pytest.approx(1_000, rel=0.1)  # every other line
-    assert len(spun) / both == pytest.approx(SPINS[gil], abs=0.05)
+    assert len(spun) / both == pytest.approx(SPINNING[gil], abs=0.05)
     if gil:
         assert (set(spun), set(given_way)) == ({SPIN}, {0.0})
     else:

@@ -60,15 +60,15 @@ class Event(NamedTuple):
 
 
 class Watch:
-    """Puts itself before what the kit calls. `lock` owns what it has seen."""
+    """Puts itself before what the kit calls. `_lock` owns what it has seen."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
         self._lock = threading.Lock()
         self._seen: set[Event] = set()
         self._check = ""  # the thread's that runs the checks, one after the other
-        # Which check each environment is of: a thread of an earlier one may still call, and one of an earlier test,
-        # whose environment is not here. `_lock` owns it.
+        # Which check each environment is of: a thread of an earlier check may still call. One of an earlier test has an
+        # environment that is not here. `_lock` owns it.
         self._checks: weakref.WeakKeyDictionary[TestEnvironment, str] = weakref.WeakKeyDictionary()
         self._before(TestEnvironment, "__init__", self._begins)
 
@@ -80,7 +80,8 @@ class Watch:
                 outcome = verification.outcome(check)
                 assert outcome.status == "passed", f"{check.name}: {outcome.why}"
                 self._forget()
-        return self._seen
+        with self._lock:
+            return set(self._seen)
 
     def _forget(self) -> None:
         """A check is over."""
