@@ -43,10 +43,13 @@ class AtOnce:
 
 def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> AtOnce:
     """Judge the runs here, and print what came of it: clean or broken; and, to `show`, the first few breaches."""
+    import pyarrow.parquet as parquet
+
     from reactive_runtime.judging import judge_runs, shown
+    from reactive_runtime.testing.trace import holds
 
     begin = primitives.monotonic()
-    came, signals = AtOnce(), 0
+    came, records = AtOnce(), 0
     for run in runs:
         try:
             judged = judge_runs([run])
@@ -57,8 +60,8 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
             unable(error)
             continue
         came.violations[run] = _rows(judged.violations)
-        signals += int(judged.subscriptions.column("signals").to_numpy().sum())
-    took = f"{signals:,} signals judged in {primitives.monotonic() - begin:.1f} s, in this process"
+        records += sum(parquet.read_metadata(file).num_rows for file in holds(run).files)
+    took = f"{records:,} signals and calls judged in {primitives.monotonic() - begin:.1f} s, in this process"
     rules = sorted({rule for of in came.broken.values() for rule in of})
     if rules:
         with_seed = "" if seed is None else f", with seed {seed}"
