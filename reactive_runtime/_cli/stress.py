@@ -444,8 +444,8 @@ class _Load:
             )
         rate = writer.rows / max(result.seconds, 1e-9)
         out.print(
-            f"recorded {writer.rows:,} signals and calls of {result.subscriptions:,} subscriptions in {result.seconds:.1f} s"
-            f" ({rate:,.0f} a second)\nrun      {writer.path}",
+            f"recorded {writer.rows:,} signals and calls of {result.subscriptions:,} subscriptions"
+            f" in {result.seconds:.1f} s ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
 
