@@ -109,12 +109,23 @@ class Machine:
                 self.postponed.append(action)
             elif what == "elsewhere":
                 thread = threading.Thread(target=action, name="elsewhere", daemon=True)
+                signals_to = self.signals_to()
                 thread.start()
+                while thread.is_alive() and not self.has_begun(thread, signals_to):
+                    thread.join(0.001)
             elif what == "doubled":
                 action()
                 action()
             elif what != "dropped":
                 action()
+
+    def signals_to(self) -> Any:
+        """The kit's subscriber, if it has one: of a signal on another thread it is waited for that it has begun."""
+        return None
+
+    def has_begun(self, thread: threading.Thread, subscriber: Any) -> bool:
+        """Whether the signal on that thread is under way: what it comes beside must not be chance."""
+        return subscriber is None or thread.ident in subscriber.inside
 
 
 # -- the publisher --------------------------------------------------------------------------------------------
@@ -174,6 +185,13 @@ class Source(Machine):
             run, self.running = self.running, False
         if run:
             self.loop()
+
+    def signals_to(self) -> Any:
+        return self.subscriber
+
+    def has_begun(self, thread: threading.Thread, subscriber: Any) -> bool:
+        """Of on_subscribe: has requested as well, or cancelled; if it does neither, its end is waited for."""
+        return super().has_begun(thread, subscriber) and (self.state != "fresh" or self.demand > 0)
 
     def start(self) -> None:
         self.make("fresh", "start")
@@ -518,6 +536,9 @@ class Passing(Listening):
 
     def cancel(self) -> None:
         self.happens("cancel")
+
+    def signals_to(self) -> Any:
+        return self.subscriber
 
     # actions
 

@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reactive_runtime.tck import Outcome, Verification
+from tck import machines
 from tck.broken import MUTANTS as BY_HAND
 from tck.machines import KINDS, MUTANTS, Machine, MachineMutant, sound_machines
 from tck.page import table_is
@@ -246,3 +250,21 @@ if os.environ.get("WRITE_MUTANTS"):
     def test_write() -> None:
         found = {m.name: [o.check.name, o.rule] for m, o in judged(MUTANTS) if o is not None}
         (Path(__file__).parent / "mutants.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+ELSEWHERE = [mutant for mutant in MUTANTS if mutant.name in FOUND and mutant.change.what == "elsewhere"]
+
+
+@pytest.mark.parametrize("mutant", ELSEWHERE, ids=lambda mutant: mutant.name)
+def test_a_signal_on_another_thread_is_found_however_late_that_one_begins(
+    mutant: MachineMutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(threading.Thread):
+        def run(self) -> None:
+            time.sleep(0.02)
+            super().run()
+
+    monkeypatch.setattr(machines, "threading", SimpleNamespace(**vars(threading) | {"Thread": Late}))
+    outcome = first_failure(mutant, FOUND[mutant.name][:1])
+    assert outcome is not None
+    assert [outcome.check.name, outcome.rule] == FOUND[mutant.name]
