@@ -17,6 +17,7 @@ from reactive_runtime._core import dropping as hooks_of_core
 from reactive_runtime._core import fuse
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.hooks import Dropped
+from reactive_runtime.testing import TestPublisher
 
 
 @pytest.fixture
@@ -447,11 +448,11 @@ def test_block_waits_for_the_last_element_and_raises_the_error(place: Place) -> 
         place(Flow.from_supplier(lambda: Numbers(fail_at=2))).block(timeout=PATIENCE)
 
 
-def test_a_block_that_times_out_cancels_the_flow(pool: Executor) -> None:
-    source = Numbers()
+def test_a_block_that_times_out_cancels_the_flow() -> None:
+    publisher: TestPublisher[int] = TestPublisher()
     with pytest.raises(TimeoutError):
-        Flow.from_supplier(lambda: source).subscribe_on(pool).block(timeout=0.01)
-    wait_until(lambda: source.closed == 1)
+        Flow.from_publisher(publisher).block(timeout=0.01)
+    assert publisher.cancelled == 1
 
 
 def test_cancelling_the_future_cancels_the_flow(pool: Executor) -> None:
