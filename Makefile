@@ -100,16 +100,9 @@ FREE := .venv-free-threaded
 $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 	python=$$(.ci/free-threaded) && VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
 
-# As in `make test`, what waits most of the time has two workers a core.
 FREE_TESTS := $(THREADS:%=tests/%) tests/stress
-FREE_PYTEST := PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm)" --dist loadgroup --ignore tests/operators/test_typing.py
-# $1 workers run the tests $2, if there are any.
-free = $(if $(strip $2),$(FREE_PYTEST) --numprocesses $1 $2 || status=$$?;)
 test-free-threaded: $(FREE)/ready-test
-	$(if $(strip $(FREE_TESTS)),,$(error FREE_TESTS names no tests))status=0; \
-	$(call free,$$((2 * $(WORKERS))),$(filter $(WAITING),$(FREE_TESTS))) \
-	$(call free,$(WORKERS),$(filter-out $(WAITING),$(FREE_TESTS))) \
-	exit $$status
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm)" --numprocesses $(WORKERS) --dist loadgroup $(FREE_TESTS) --ignore tests/operators/test_typing.py
 
 # The part of it that is most about threads, in a few minutes: for each change.
 test-free-threaded-smoke: $(FREE)/ready-test
