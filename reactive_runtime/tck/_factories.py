@@ -35,6 +35,12 @@ SLOWEST = 3.0
 QUICK = 0.002
 """Seconds for a signal, below which no check is made shorter."""
 
+SLOW = 0.5
+"""Seconds for a signal, from which on the implementation is slow, and not the machine."""
+
+TRIES = 3
+"""How often the pace is measured at the most."""
+
 MIN_ELEMENTS = 20
 """And how many it gives at least."""
 
@@ -233,7 +239,20 @@ class PublisherFactory(Verification, Generic[T]):
 
 
 def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
-    """How long on_subscribe takes, and the slowest of the first elements."""
+    """How long on_subscribe takes, and the slowest of the first elements; each of the quickest of up to three tries.
+
+    What a busy machine adds is not the implementation's: by a pace that is too slow, checks do less than they could.
+    """
+    first, each = _measured_once(factory)
+    for _ in range(TRIES - 1):
+        if not QUICK <= max(first, each) < SLOW:
+            break
+        again = _measured_once(factory)
+        first, each = min(first, again[0]), min(each, again[1])
+    return first, each
+
+
+def _measured_once(factory: PublisherFactory[Any]) -> tuple[float, float]:
     most: Any = factory.max_elements_from_publisher
     if not isinstance(most, int):
         return 0.0, 0.0

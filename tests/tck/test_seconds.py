@@ -104,6 +104,25 @@ def test_a_quick_publisher_takes_as_long_as_the_silences(monkeypatch: pytest.Mon
     assert verification.seconds() == pytest.approx(0.1 * silences)
 
 
+@pytest.mark.parametrize(
+    ("tries", "pace"),
+    [
+        ([(0.2, 0.003), (0.0, 0.3), (0.001, 0.001)], (0.0, 0.001)),  # what a busy machine adds
+        ([(0.0, 0.02), (0.0, 0.001)], (0.0, 0.001)),
+        ([(0.0, 0.001)], (0.0, 0.001)),
+        ([(0.1, 2.0)], (0.1, 2.0)),  # what is slow by far
+        ([(0.02, 0.2), (0.02, 0.2), (0.02, 0.2)], (0.02, 0.2)),
+    ],
+)
+def test_the_pace_is_that_of_the_quickest_of_three_tries(
+    tries: list[tuple[float, float]], pace: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = iter(tries)
+    monkeypatch.setattr(_factories, "_measured_once", lambda factory: next(left))
+    assert _factories._measured(Publishers()) == pace
+    assert list(left) == []
+
+
 def test_the_checks_of_a_slow_one_take_the_measured_time_of_each_signal_too_and_the_long_ones_no_longer_than_they_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
