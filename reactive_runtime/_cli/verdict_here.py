@@ -53,6 +53,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
     for run in runs:
         try:
             judged = judge_runs([run])
+            records += sum(parquet.read_metadata(file).num_rows for file in holds(run).files)
             for breach in shown([run], judged) if show else ():
                 out.print(str(breach), soft_wrap=True)
         except TraceError as error:
@@ -60,7 +61,6 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
             unable(error)
             continue
         came.violations[run] = _rows(judged.violations)
-        records += sum(parquet.read_metadata(file).num_rows for file in holds(run).files)
     took = f"{records:,} signals and calls judged in {primitives.monotonic() - begin:.1f} s, in this process"
     rules = sorted({rule for of in came.broken.values() for rule in of})
     if rules:
