@@ -3,7 +3,7 @@
 A race that is lost once in a million runs is lost every time if the thread is stopped in the right place. So a
 call under test runs on a thread that is traced, instruction by instruction, and is held before the n-th one that
 touches an object or calls something, for n = 0, 1, 2, … to its last. A thread that is held inside of a
-lock makes the other one wait, up to a time limit, and goes on.
+lock makes the other one wait, up to a time limit, and goes on until it has left the lock.
 
 Only Python code outside the standard library and outside of the kit is stepped through. A publisher in C, or
 behind a bridge, has no steps, and is raced by chance.
@@ -24,7 +24,10 @@ from typing import Any
 
 from reactive_runtime.tck._environment import COROUTINE, KIT, described
 
-__all__ = ["HeldCall"]
+__all__ = ["NEVER", "HeldCall"]
+
+NEVER = -1
+"""The step of a call that is not to be held."""
 
 _TOUCHES = (
     "LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "CALL",
@@ -35,18 +38,24 @@ _SITE = ("site-packages", "dist-packages")
 
 
 class HeldCall:
-    """`function()` on a thread of its own, held before step `at` (0 is the first) until `release`; None: never.
+    """`function()` on a thread of its own, held before step `at` (0 is the first) until `release`, or `NEVER`.
 
     `wake` is called when it is held, and when it has come to its end.
     """
 
-    def __init__(self, function: Callable[[], object], at: int | None, wake: Callable[[], None], name: str) -> None:
+    def __init__(self, function: Callable[[], object], at: int, wake: Callable[[], None], name: str) -> None:
         self._function = function
-        self._at = at
         self._wake = wake
         self._step = 0  # the traced thread's
+        # The thread writes them, and others look now and then:
+        self.begun = False
+        self.inside: CodeType | None = None
+        """The function of its last step; None, where it has had none, or is never held."""
+        # Written before it starts, and while it is held:
+        self.at = at
         self._go = threading.Event()
-        # Written by the traced thread before it calls `wake`, read by the thread that was woken:
+        # Written by the traced thread before it calls `wake`, read by the thread that was woken; `reached` also by
+        # `advance`, while it is held:
         self.reached: bool = False
         self.ended: bool = False
         self.wrong: str | None = None
@@ -56,6 +65,13 @@ class HeldCall:
     def start(self) -> None:
         """Set it going."""
         self._thread.start()
+
+    def advance(self, steps: int) -> None:
+        """From the step where it is held, go on by so many, and be held there."""
+        go, self._go = self._go, threading.Event()
+        self.reached = False
+        self.at += steps
+        go.set()
 
     def release(self) -> None:
         """Go on; also where it is not held yet, or was never started."""
@@ -72,8 +88,9 @@ class HeldCall:
         return self._thread.ident
 
     def _run(self) -> None:
+        self.begun = True
         try:
-            with contextlib.nullcontext() if self._at is None else _stepping(self._before):
+            with contextlib.nullcontext() if self.at == NEVER else _stepping(self._before):
                 result = self._function()
             if inspect.iscoroutine(result):
                 result.close()
@@ -86,14 +103,17 @@ class HeldCall:
 
     def _before(self, frame: FrameType | None) -> None:
         """Called on the traced thread before each instruction that touches something."""
+        inside = None if frame is None else frame.f_code
         while frame is not None and frame.f_code is not HeldCall._run.__code__:
             if frame.f_code.co_filename.startswith(KIT):
                 return  # the kit's own signals, and whatever they call: they hold the kit's lock
             frame = frame.f_back
-        if self._step == self._at:
+        self.inside = inside
+        if self._step == self.at:
+            go = self._go
             self.reached = True
             self._wake()
-            self._go.wait()
+            go.wait()
         self._step += 1
 
 

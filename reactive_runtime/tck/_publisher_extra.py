@@ -9,12 +9,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.tck._environment import LONG_ENOUGH, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck._environment import LONG_ENOUGH, TURN, NotVerified, TestEnvironment, shown
 from reactive_runtime.tck._factories import MIN_ELEMENTS, STEPS, PublisherFactory
-from reactive_runtime.tck._preemption import HeldCall
+from reactive_runtime.tck._preemption import NEVER, HeldCall
 from reactive_runtime.tck._probes import ManualSubscriber
 from reactive_runtime.tck._verification import check
 
@@ -33,6 +34,12 @@ SUBSCRIBERS = 100
 
 FEWEST_SUBSCRIBERS = 10
 """And how many a slow one gets at least."""
+
+TURNS = 2
+"""Turns of the kit in which a thread may get none on a busy machine."""
+
+LONGEST_RACE = 20.0
+"""Seconds after which a race goes on to no further step: a request that waits in a loop has steps without end."""
 
 
 class ExtraPublisherChecks(PublisherFactory[T]):
@@ -247,11 +254,11 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             item.kept()
             item.env.check(item.subscriber.elements, "an element was due")
             item.held.start()
-            item.wait(lambda: item.held.reached or item.held.ended)
+            item.wait(item.held, lambda: item.held.reached or item.held.ended)
             item.gate.set()
-            item.wait(lambda: item.first.ended and (item.first.thread in item.subscriber.threads or item.delivered()))
-            item.held.release()
-            return item.held.reached
+            item.past(lambda: item.first.ended)
+            item.wait(item.first, lambda: item.first.thread in item.subscriber.threads or item.delivered())
+            return True
 
         self._race(env, race, 2, "request(1) came while request(2) was being served")
 
@@ -268,8 +275,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             item.env.happens(lambda: item.held.reached or item.held.ended, env.settings.call_timeout)
             reached = item.held.reached
             item.first.start()
-            item.wait(lambda: item.first.ended)
-            item.held.release()
+            item.past(lambda: item.first.ended)
             return reached
 
         self._race(env, race, 1, "request(1) came while another request(1) was leaving", 2)
@@ -283,9 +289,10 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             item.env.happens(lambda: item.held.reached or item.settled(item.held), env.settings.call_timeout)
             reached = item.held.reached  # else it is inside a signal, and its race for the drain is over
             item.first.start()
-            item.wait(lambda: item.settled(item.first))
+            item.past(lambda: item.settled(item.first))
             item.held.release()
-            item.wait(lambda: item.settled(item.first) and item.settled(item.held))
+            item.wait(item.first, lambda: item.settled(item.first))
+            item.wait(item.held, lambda: item.settled(item.held))
             item.gate.set()
             return reached
 
@@ -296,17 +303,21 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     ) -> None:
         """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come.
 
-        `race` returns whether it was held: else there are no further steps. Of a slow publisher, every n-th step
-        is tried, so that it takes about `LONG_ENOUGH` seconds.
+        `race` returns whether to go on. A request that was never held has no further steps. Of a slow publisher,
+        every n-th step is tried, so that it takes about `LONG_ENOUGH` seconds.
         """
         if not self.requests_may_be_concurrent:
             raise NotVerified(f"rule {env.rule}: requests_may_be_concurrent is False")
-        step, stride, more = 0, self._stride(env, first + 1), True
-        while more:
+        cost = self._cost(first + 1)
+        # Checks that come to this side by side may get a set each: they learn less from each other, and no more.
+        in_vain = self._once("_in_vain", InVain(), lambda _: InVain())
+        step, stride, more, patience = 0, self._stride(env, cost), True, _Patience(env, cost, in_vain)
+        until = time.monotonic() + LONGEST_RACE
+        while more and time.monotonic() < until:
             gate = threading.Event()
             subscriber = ManualSubscriber[T](env, then=_waiting_for(gate))
             self._connect(env, self._publisher(env, elements), subscriber)
-            item = _Race(env, subscriber, gate, step, first)
+            item = _Race(patience, subscriber, gate, step, first)
             try:
                 more = race(item)
             finally:
@@ -322,12 +333,16 @@ class ExtraPublisherChecks(PublisherFactory[T]):
                 f"{what}: {came} of {item.due} elements came; the request(1) was held at its step {step}",
             )
             subscriber.cancel()
+            more = more and (item.held.reached or item.held.at > step)
             step += stride
 
-    def _stride(self, env: TestEnvironment, elements: int) -> int:
-        """From which step to go on to which, where each takes a subscription and so many elements."""
+    def _cost(self, elements: int) -> float:
+        """The seconds that a subscription and so many elements take."""
         first, each = self._paces()
-        cost = first + elements * each
+        return first + elements * each
+
+    def _stride(self, env: TestEnvironment, cost: float) -> int:
+        """From which step to go on to which, where each takes so many seconds."""
         if cost * STEPS < LONG_ENOUGH:
             return 1
         subscriber = self._subscribe(env, self._publisher(env, 6))
@@ -414,24 +429,72 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         return subscriber
 
 
+InVain = set[tuple[str, CodeType | None]]
+"""Where waiting was in vain: for which thread, and in which function one was held. Of all races of a verification,
+side by side too: they add to it, and look, each in one operation."""
+
+
+class _Patience:
+    """How the threads of a race wait for each other: not longer than they have to.
+
+    A thread that does not move waits for a lock of the other one, or is slow, or had no turn yet on a busy machine.
+    So it is waited for, as long as it may take and a few turns more. Where that was in vain, while the other one was
+    held in a function, it is waited for only briefly whenever the other one is held in that one again.
+    """
+
+    def __init__(self, env: TestEnvironment, seconds: float, in_vain: InVain) -> None:
+        self._env = env
+        self._most = seconds + TURNS * TURN
+        self._in_vain = in_vain
+
+    def wait(self, call: HeldCall, held: HeldCall, condition: Callable[[], object]) -> bool:
+        """Whether `call` did what is waited for, while `held` may be held, or be the same call."""
+        if self._env.happens(condition, self._env.settings.default_poll_timeout):
+            return True
+        if call.ended:  # a pool has the rest to do, or has to wait for what is held
+            case: tuple[str, CodeType | None] = ("ended", None)
+        else:
+            case = ("held" if call is held else "first", held.inside)
+        if case in self._in_vain:
+            return False
+        came = self._env.happens(condition, self._most)
+        if not came and call.begun:
+            self._in_vain.add(case)
+        return came
+
+
 class _Race(Generic[T]):
     """Two requests of two threads; one of them is held at a step. The gate holds `on_next`."""
 
     def __init__(
-        self, env: TestEnvironment, subscriber: ManualSubscriber[T], gate: threading.Event, step: int, first: int
+        self, patience: _Patience, subscriber: ManualSubscriber[T], gate: threading.Event, step: int, first: int
     ) -> None:
         request = _held(subscriber).request
         self.asks = first
         self.due = subscriber.demand = first + 1
-        self.env = env
+        self.env = subscriber.env
+        self.patience = patience
         self.subscriber = subscriber
         self.gate = gate
-        self.held = HeldCall(functools.partial(request, 1), step, env.wake, "tck-held")
-        self.first = HeldCall(functools.partial(request, first), None, env.wake, "tck-first")
+        self.held = HeldCall(functools.partial(request, 1), step, self.env.wake, "tck-held")
+        self.first = HeldCall(functools.partial(request, first), NEVER, self.env.wake, "tck-first")
 
-    def wait(self, condition: Callable[[], object]) -> None:
-        """Wait for what happens soon, if nothing is in its way: the thread that is held may hold a lock."""
-        self.env.happens(condition, self.env.settings.default_poll_timeout)
+    def wait(self, call: HeldCall, condition: Callable[[], object]) -> bool:
+        """Whether `call` did what is waited for."""
+        return self.patience.wait(call, self.held, condition)
+
+    def past(self, settled: Callable[[], object]) -> None:
+        """Wait until `first` has settled. Where it waits for a lock of the one that is held, that one leaves it first.
+
+        It goes on by one step, two, four …, so that no more than one of them moves at a time: what is found is found
+        each time.
+        """
+        until = time.monotonic() + LONGEST_RACE / 4
+        steps = 1
+        while not self.wait(self.first, settled) and self.held.reached and time.monotonic() < until:
+            self.held.advance(steps)
+            steps *= 2
+            self.wait(self.held, lambda: self.held.reached or self.settled(self.held))
 
     def kept(self) -> None:
         """Fail where a request that has ended did not return normally: what was due then does not come."""

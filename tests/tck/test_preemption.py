@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
 
+import pytest
 from sinks import PATIENCE, until
 
-from reactive_runtime.tck._preemption import HeldCall
+from examples.stream_publisher import step_6_demand, step_9_one_drain
+from examples.stream_publisher.conformance import STEPS, verification_of
+from reactive_runtime.tck import Outcome, PublisherVerification, _preemption
+from reactive_runtime.tck._preemption import NEVER, HeldCall
 
 
 class Counter:
@@ -44,3 +54,168 @@ def test_a_thread_that_is_not_held_goes_on_beside_one_that_is() -> None:
     held.release()
     until(lambda: held.ended)
     assert counter.count == 2
+
+
+def test_the_function_that_a_held_call_is_inside_of_is_known() -> None:
+    """Where the one is that holds what the other may wait for."""
+    held = HeldCall(Counter().add, 0, lambda: None, "held")
+    assert (held.begun, held.inside) == (False, None)
+    held.start()
+    until(lambda: held.reached)
+    assert held.begun
+    assert held.inside is Counter.add.__code__
+    held.release()
+    until(lambda: held.ended)
+
+
+def test_a_call_that_is_never_held_is_not_stepped_through() -> None:
+    counter = Counter()
+    call = HeldCall(counter.add, NEVER, lambda: None, "never")
+    call.start()
+    until(lambda: call.ended)
+    assert (call.reached, call.inside, call.steps, counter.count) == (False, None, 0, 1)
+
+
+@pytest.mark.parametrize(("step", "rule"), [("5 with 3.9 and 1.4", "1.3"), ("6 with demand", "3.8")])
+def test_a_race_waits_for_a_thread_that_is_late(step: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine: it was released before it was held, and the race passed after its first step."""
+    stepping = _preemption._stepping
+
+    @contextlib.contextmanager
+    def late(before: Callable[[FrameType | None], None]) -> Iterator[None]:
+        time.sleep(0.1)
+        with stepping(before):
+            yield
+
+    monkeypatch.setattr(_preemption, "_stepping", late)
+    assert judged(verification_of(STEPS[step])) == ("failed", rule)
+
+
+def test_a_race_waits_as_long_as_a_slow_publisher_takes() -> None:
+    """The second request was released before the first had left."""
+
+    def slow(elements: int) -> Iterator[int]:
+        for element in range(elements):
+            time.sleep(0.04)
+            yield element
+
+    class Slow(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> Any:
+            return step_6_demand.StreamPublisher(lambda: slow(elements))
+
+    assert judged(Slow()) == ("failed", "3.8")
+
+
+def test_a_step_is_not_left_out_where_a_publisher_is_slow_now_and_then() -> None:
+    """A slow request was taken for one that waits for a lock, and the other one led past the steps that lose demand."""
+
+    class Subscription(step_9_one_drain.StreamSubscription):
+        def _at_work(self, n: int) -> bool:
+            demand = self._demand.get()
+            self._demand.get_and_add(demand + n - self._demand.get())  # what came in between is lost (3.8)
+            return demand > 0
+
+    class Publisher(step_9_one_drain.StreamPublisher):
+        subscription = Subscription
+
+    made = itertools.count()
+
+    def often_slow(elements: int) -> Iterator[int]:
+        seconds = next(made) % 2 * 0.3
+        for element in range(elements):
+            time.sleep(seconds)
+            yield element
+
+    class Verification(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> Any:
+            return Publisher(lambda: often_slow(elements))
+
+    assert judged(Verification()) == ("failed", "3.8")
+
+
+def test_a_race_ends_where_both_wait_for_each_other() -> None:
+    """The one under a lock waits until the other is served, and that one needs the lock for its next element."""
+
+    class Subscription(step_9_one_drain.StreamSubscription):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.lock = threading.RLock()
+
+        def request(self, n: int, /) -> None:
+            with self.lock:
+                while threading.current_thread().name == "tck-held" and self._demand.get() > 0:
+                    time.sleep(0.001)
+                self._at_work(n)
+            self._drain()
+
+        def _emit(self) -> None:
+            with self.lock:
+                pass
+            super()._emit()
+
+    class Publisher(step_9_one_drain.StreamPublisher):
+        subscription = Subscription
+
+    class Verification(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> Any:
+            return Publisher(lambda: range(elements))
+
+    assert "request(1) did not return" in outcome_of(Verification(), "between_two_requests").why
+
+
+def test_a_call_goes_on_step_by_step() -> None:
+    counter = Counter()
+    held = HeldCall(counter.add, 0, lambda: None, "held")
+    held.start()
+    until(lambda: held.reached)
+    held.advance(1)
+    until(lambda: held.reached)
+    assert (held.at, held.ended, counter.count) == (1, False, 0)
+    held.advance(1)
+    until(lambda: held.ended)
+    assert (held.reached, held.steps, counter.count) == (False, 2, 1)
+
+
+@pytest.mark.parametrize("race", ["where_a_request_leaves", "two_requests_at_once_must_not_signal_at_once"])
+def test_no_two_requests_of_a_race_run_side_by_side(race: str) -> None:
+    """They did where one was held inside of a lock, and the other waited for it: what came then was chance."""
+    met: list[int] = []
+
+    class Subscription(step_9_one_drain.StreamSubscription):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.lock, self.asked, self.barrier = threading.Lock(), 0, threading.Barrier(2)
+
+        def count(self, n: int) -> None:
+            with self.lock:
+                self.asked += n
+
+        def request(self, n: int, /) -> None:
+            self.count(n)
+            if threading.current_thread().name.startswith("tck-"):  # not where the pace is measured
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    self.barrier.wait(0.05)  # the first one meets nobody, and the second is told so
+                    met.append(n)
+            super().request(n)
+
+    class Publisher(step_9_one_drain.StreamPublisher):
+        subscription = Subscription
+
+    class Verification(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> Any:
+            return Publisher(lambda: range(elements))
+
+    assert judged(Verification(), race) == ("passed", "")
+    assert met == []
+
+
+def outcome_of(verification: PublisherVerification[int], race: str) -> Outcome:
+    """What came of a race between two requests."""
+    (check,) = [item for item in verification.checks() if item.name.endswith(race)]
+    return verification.outcome(check)
+
+
+def judged(verification: PublisherVerification[int], race: str = "between_two_requests") -> tuple[str, str]:
+    """How a race ended, and the rule that it broke."""
+    outcome = outcome_of(verification, race)
+    return outcome.status, outcome.rule

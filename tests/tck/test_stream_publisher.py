@@ -30,14 +30,8 @@ def outcomes_of(step: str) -> dict[str, Outcome]:
     return all_outcomes()[step]
 
 
-BY_CHANCE = "extra_spec308_no_demand_may_be_lost_where_a_request_leaves"
-"""Lets two requests run side by side after each step of one. Steps 4 to 8 break rules there that take a second change
-of thread, which comes by chance, and without a GIL more often. The explorer breaks each of these steps every time."""
-
-
-def known(step: str) -> list[Outcome]:
-    """What each run finds."""
-    return [item for name, item in outcomes_of(step).items() if name != BY_CHANCE]
+def failures(step: str) -> list[Outcome]:
+    return [item for item in outcomes_of(step).values() if item.status == "failed"]
 
 
 def counted(step: str) -> tuple[int, int, int]:
@@ -47,11 +41,7 @@ def counted(step: str) -> tuple[int, int, int]:
 
 
 def failed(step: str, *, original: bool) -> set[str]:
-    return {
-        item.check.name.partition("_spec")[2][:3]
-        for item in known(step)
-        if item.status == "failed" and item.check.original is original
-    }
+    return {item.check.name.partition("_spec")[2][:3] for item in failures(step) if item.check.original is original}
 
 
 def test_the_naive_one_keeps_next_to_nothing() -> None:
@@ -77,8 +67,7 @@ def test_each_step_mends_something(step: str, counts: tuple[int, int, int]) -> N
 
 
 def test_at_step_5_only_the_recursion_is_left_of_what_the_original_kit_sees() -> None:
-    seen = [item for item in outcomes_of("5 with 3.9 and 1.4").values() if item.status == "failed"]
-    assert {item.rule for item in seen if item.check.original} == {"3.3"}
+    assert {item.rule for item in failures("5 with 3.9 and 1.4") if item.check.original} == {"3.3"}
     assert failed("5 with 3.9 and 1.4", original=True) == {"103", "302", "303", "317"}
 
 
@@ -93,7 +82,7 @@ def test_at_step_7_the_overflow_is_left_and_an_error_beside_an_element() -> None
 
 
 def test_at_step_8_signals_come_beside_an_element_and_beside_on_subscribe() -> None:
-    beside, answer = [item for item in known("8 with a capped compare-and-set") if item.status == "failed"]
+    beside, answer = failures("8 with a capped compare-and-set")
     assert answer.check.name == "extra_spec309_an_invalid_request_from_another_thread_must_be_answered"
     assert answer.rule == "1.3"
     assert "on_error began on one thread while a signal was running on another" in answer.why
@@ -102,18 +91,11 @@ def test_at_step_8_signals_come_beside_an_element_and_beside_on_subscribe() -> N
 
 
 def test_at_step_9_no_check_of_any_kit_fails() -> None:
-    assert [item for item in outcomes_of("9 with one drain").values() if item.status == "failed"] == []
-
-
-@pytest.mark.parametrize("step", [name for name in STEPS if name[0] in "45678"])
-def test_what_is_found_by_chance_is_a_fault_that_the_explorer_finds_each_time(step: str) -> None:
-    by_chance = outcomes_of(step)[BY_CHANCE]
-    assert by_chance.status == "passed" or by_chance.rule in {"1.1", "1.3", "1.7", "3.8"}
-    assert by_the_explorer(step)["request(1) twice"].partition(" ")[0] in {"1.1", "1.3"}
+    assert failures("9 with one drain") == []
 
 
 def test_the_table_of_the_docs_is_true() -> None:
-    checks = [item.check for item in known("1 naive") if item.check.kind != "untested"]
+    checks = [item.check for item in outcomes_of("1 naive").values() if item.check.kind != "untested"]
     table_is(
         "stream publisher",
         (
@@ -168,5 +150,5 @@ def test_the_table_of_the_textbooks_page_is_true() -> None:
     for step in STEPS:
         passed, failed, _ = counted(step)
         found = " | ".join(text or "holds" for text in by_the_explorer(step).values())
-        rows.append(f"| {step} | {passed} of {passed + failed} | {lesson.broken(known(step))} | {found} |")
+        rows.append(f"| {step} | {passed} of {passed + failed} | {lesson.broken(failures(step))} | {found} |")
     table_is("textbook", rows, Path("docs/textbook.md"))
