@@ -10,7 +10,9 @@ How a call that has not returned is found, without a lock on the path of a signa
 the calls its thread is inside of, which has the one it began inside of, and so on; none of them changes. A call gets
 there when it begins; when it returns, its row is added first, and then the call around it is the innermost. `flush`
 looks at the calls first, and then at the rows: a call that returns meanwhile is seen in both, where its row counts,
-and never in neither. So each call has one row: with its end, or, once `flush` has said that it had none, without.
+and never in neither. Where a thread has added a row and does not go on, its call is still the innermost when the next
+look comes, and the row is gone: so a look keeps in mind which calls have had their row. So each call has one row: with
+its end, or, once `flush` has said that it had none, without.
 
 How it is known up to which ticket nothing is missing (`checkpoint`): a thread says in its buffer that it is about to
 draw a ticket, and takes that back when what the ticket is for can be seen there. A look draws a ticket of its own
@@ -93,6 +95,7 @@ PACKED: Final = 8
 """Numbers in a packed row."""
 
 _ROW: Final = Struct(f"{PACKED}q")
+_BEGIN: Final = Struct("q")
 _pack: Final = _ROW.pack
 
 Packed = bytes | tuple[Any, ...]
@@ -106,6 +109,11 @@ def _unpacked(row: Packed) -> tuple[Any, ...]:
     number, signal, argument, begin, end, begin_ns, end_ns, depth = _ROW.unpack(row)  # type: ignore[arg-type]
     n, value = argument if signal == REQUEST else None, argument if signal == ON_NEXT else None
     return number, signal, n, begin, end, begin_ns, end_ns, value, None, depth
+
+
+def _begin(row: Packed) -> int:
+    begin: int = row[3] if type(row) is tuple else _BEGIN.unpack_from(row, 3 * _BEGIN.size)[0]  # type: ignore[arg-type]
+    return begin
 
 
 class Chunk:
@@ -451,7 +459,7 @@ _Call = tuple[int, int, Any, int, int, int, Any]
 class _Buffer:
     """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("_final", "_lock", "_owner", "_taken", "call", "drawing", "rows", "thread")
+    __slots__ = ("_had", "_lock", "_owner", "_taken", "call", "drawing", "rows", "thread")
 
     def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
@@ -461,7 +469,7 @@ class _Buffer:
         self._owner = ref(owner.life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
         self._taken = 0  # _lock; how many have taken, and are on their way to the sink
-        self._final: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
+        self._had: set[int] = set()  # _lock; the `begin` of calls that have had their row, and may still be seen
 
     def ended(self) -> bool:
         """Whether the thread has ended."""
@@ -471,24 +479,22 @@ class _Buffer:
         """The rows so far, which are taken away, and rows for the calls under way; `final`: those stay as they are."""
         with self._lock:
             self._taken += 1
-            settled = len(self.rows)  # a call that returns from here on has its row behind these
             innermost = self.call  # before the rows: see above
             size = len(self.rows)
             rows = self.rows[:size]
             del self.rows[:size]
-            if self._final:
-                rows = [row for row in rows if _unpacked(row)[3] not in self._final]
-                settled = 0
-            if innermost is None:
-                return rows, []
-            known = self._final.union(_unpacked(row)[3] for row in rows[settled:])
+            if self._had:
+                rows = [row for row in rows if _begin(row) not in self._had]
+            if self.drawing or self.thread != primitives.get_ident():  # else it is here, between two rows
+                among = {call[3] for call in (*_chain(innermost), *_chain(self.call))}
+                self._had = among.intersection((*self._had, *map(_begin, rows)))
             under_way = [
                 (*call[:4], None, call[4], None, None, None, call[5])
                 for call in reversed(list(_chain(innermost)))
-                if call[3] not in known
+                if call[3] not in self._had
             ]
             if final:
-                self._final.update(row[3] for row in under_way)
+                self._had.update(row[3] for row in under_way)
             return rows, under_way
 
     def delivered(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 import weakref
 from collections.abc import Callable
@@ -395,30 +396,73 @@ def held_buffer() -> Any:
     buffer: Any = Recorder()._local.buffer
     buffer.rows.append((0, 0, None, 1, 2, 0, 0, None, None))
     buffer.call = (0, 1, None, 5, 0, 1, (0, 1, None, 3, 0, 0, None))
+    buffer.thread = -1  # another one's
     return buffer
 
 
-@pytest.mark.parametrize("final", [True, False])
-@pytest.mark.parametrize("step", range(6))
-def test_a_call_that_returns_at_any_step_of_taking_has_one_row(step: int, final: bool) -> None:
-    buffer = held_buffer()
-    moves = iter(range(100))
+def row_of(begin: int) -> tuple[Any, ...]:
+    return (0, 1, None, begin, begin + 1, 0, 0, None, None)
 
-    def move() -> None:
-        assert buffer._lock.locked()  # no other thread takes meanwhile
-        if next(moves) == step:
-            list.append(buffer.rows, (0, 1, None, 5, 6, 0, 0, None, None))
-            _CALL.__set__(buffer, _CALL.__get__(buffer)[6])
 
-    stepwise(buffer, move)
-    rows, under_way = buffer.take(final=final)
-    assert next(moves) > step
-    buffer.rows.move = lambda: None
-    told = under_way if final else []
-    assert 5 in [row[3] for row in rows + under_way]
-    assert [row[3] for row in under_way].count(3) == 1
-    later, _ = buffer.take()
-    assert sorted(row[3] for row in rows + told + later) == ([1, 3, 5] if final else [1, 5])
+def returning(begin: int, *inside: Callable[[Any], None]) -> list[Callable[[Any], None]]:
+    """What a thread does, step by step, when its innermost call returns; `inside` comes when its row is there."""
+    return [
+        lambda buffer: setattr(buffer, "drawing", True),
+        lambda buffer: list.append(buffer.rows, row_of(begin)),
+        *inside,
+        lambda buffer: _CALL.__set__(buffer, _CALL.__get__(buffer)[6]),
+        lambda buffer: setattr(buffer, "drawing", False),
+    ]
+
+
+# A collection of garbage, there and then, may close a generator, which cancels: a call inside of one that has its row.
+COLLECTED: list[Callable[[Any], None]] = [
+    lambda buffer: _CALL.__set__(buffer, (0, 1, None, 7, 0, 2, _CALL.__get__(buffer))),
+    lambda buffer: list.append(buffer.rows, row_of(7)),
+    lambda buffer: _CALL.__set__(buffer, _CALL.__get__(buffer)[6]),
+]
+
+
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize(
+    ("steps", "begins"),
+    [(returning(5), [1, 3, 5]), (returning(5)[:3] + returning(3)[1:], [1, 3, 5])]
+    + [(returning(5, *COLLECTED), [1, 3, 5, 7])],
+    ids=["one returns", "two return", "with a collection"],
+)
+def test_a_call_that_returns_while_others_look_has_one_row(
+    steps: list[Callable[[Any], None]], begins: list[int], final: bool
+) -> None:
+    """Whatever of it two looks see, of four operations each: its thread adds a row, and later takes the call away."""
+    for at in itertools.combinations_with_replacement(range(9), len(steps)):
+        buffer, asked, done = held_buffer(), 0, 0
+
+        def move() -> None:
+            """Before and after each operation, of which the one after is the next one's before."""
+            nonlocal asked, done
+            while done < len(steps) and at[done] <= (asked + 1) // 2:
+                steps[done](buffer)
+                done += 1
+            asked += 1
+
+        stepwise(buffer, move)
+        rows: list[int] = []
+        for look in (1, 2):
+            before = set(rows)
+            taken, under_way = buffer.take(final=final)
+            assert asked <= 8 * look
+            asked = 8 * look
+            told = [row[3] for row in under_way]
+            assert not before.intersection(told), at
+            rows += [row[3] for row in taken]
+            assert {3, 5} <= {*rows, *told}, at
+            rows += told if final else []
+        move()
+        assert done == len(steps)
+        buffer.rows.move = lambda: None
+        rows += [row[3] for row in buffer.take(final=True)[0]]
+        assert sorted({*rows, 3}) == begins
+        assert len(rows) == len(set(rows)), at
 
 
 def test_a_row_that_is_added_to_what_was_just_taken_is_not_lost() -> None:
