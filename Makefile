@@ -100,9 +100,10 @@ FREE := .venv-free-threaded
 $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 	python=$$(.ci/free-threaded) && VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
 
-FREE_TESTS := $(THREADS:%=tests/%) tests/stress
+# All tests but those of Spark, of a JVM, of a browser, of type checkers and of the site.
+FREE_TESTS := $(THREADS:%=tests/%) $(addprefix tests/,stress judging interop docs/test_names.py examples/test_flow_programs.py examples/test_found.py examples/test_game.py installed/test_plugin.py report/test_page.py test_docs.py test_style.py test_workflow.py)
 test-free-threaded: $(FREE)/ready-test
-	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm)" --numprocesses $(WORKERS) --dist loadgroup $(FREE_TESTS) --ignore tests/operators/test_typing.py
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm or tools)" --numprocesses $(WORKERS) --dist loadgroup $(FREE_TESTS) --ignore tests/operators/test_typing.py
 
 # The part of it that is most about threads, in a few minutes: for each change.
 test-free-threaded-smoke: $(FREE)/ready-test

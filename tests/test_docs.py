@@ -24,8 +24,17 @@ PAGES = [
     *sorted(page for page in Path("docs").rglob("*.md") if page.relative_to("docs").parts[0] not in MADE),
 ]
 EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n```output\n(.*?)```)?", re.DOTALL)
+NEEDED = {"reactive_runtime.spark": pytest.mark.spark, "spark_bridge": pytest.mark.spark, "jvm": pytest.mark.jvm}
+
+
+def needs(name: str, text: str = "") -> list[pytest.MarkDecorator]:
+    """What a module, or an example with these imports, does not go without."""
+    imports = "\n".join(re.findall(r"^ *(?:from|import) .*$", text, re.MULTILINE))
+    return [mark for part, mark in NEEDED.items() if part in name or part in imports]
+
+
 EXAMPLES = [
-    pytest.param(code, output, id=f"{page.name}-{number}")
+    pytest.param(code, output, id=f"{page.name}-{number}", marks=needs("", code))
     for page in PAGES
     for number, (code, output) in enumerate(EXAMPLE.findall(page.read_text()), start=1)
 ]
@@ -51,6 +60,7 @@ def test_an_example_of_the_docs_runs_and_prints_what_is_shown(code: str, output:
     assert "ResourceWarning" not in done.stderr
 
 
+@pytest.mark.tools
 @pytest.mark.xdist_group("docs")
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
 def test_the_examples_of_the_docs_pass_the_type_checkers(checker: str, tmp_path: Path) -> None:
@@ -90,7 +100,10 @@ WITH_SPARK = ("reactive_runtime._operators.spark_bridge", "reactive_runtime.spar
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(module, marks=pytest.mark.xdist_group("spark") if module.startswith(WITH_SPARK) else ())
+        pytest.param(
+            module,
+            marks=[*needs(module), *([pytest.mark.xdist_group("spark")] if module.startswith(WITH_SPARK) else [])],
+        )
         for module in MODULES
     ],
 )
@@ -113,7 +126,7 @@ def test_public_docstrings_of_flow_have_an_example() -> None:
     assert without == []
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [pytest.param(module, marks=needs(module)) for module in MODULES])
 def test_all_names_what_there_is(name: str) -> None:
     module = importlib.import_module(name)
     names = getattr(module, "__all__", None)

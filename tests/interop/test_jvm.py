@@ -23,6 +23,7 @@ def test_without_jpype_the_extra_is_named() -> None:
     )
 
 
+@pytest.mark.jvm
 def test_without_a_running_jvm_it_says_what_to_call() -> None:
     done = python(
         "from reactive_runtime import Flow; from reactive_runtime.interop import jvm; jvm.to_java(Flow.range(1))"
@@ -30,11 +31,13 @@ def test_without_a_running_jvm_it_says_what_to_call() -> None:
     assert "ReactiveError: there is no JVM yet: call reactive_runtime.interop.jvm.start(classpath) first" in done.stderr
 
 
+@pytest.mark.jvm
 def test_a_path_that_is_not_there_is_named() -> None:
     done = python("from reactive_runtime.interop import jvm; jvm.start(['nowhere.jar'])")
     assert "ReactiveError: jvm.start: nowhere.jar is not there" in done.stderr
 
 
+@pytest.mark.jvm
 def test_without_the_jar_the_interfaces_are_named() -> None:
     done = python(
         "from reactive_runtime import Flow\n"

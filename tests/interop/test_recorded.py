@@ -35,6 +35,7 @@ print([item.rule for item in check(recorder.records())])
 """
 
 
+@pytest.mark.jvm
 @pytest.mark.parametrize(
     ("slots", "keep"),
     [("()", "..."), ('("__weakref__", "subscription")', "self.subscription = subscription")],
