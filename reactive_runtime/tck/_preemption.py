@@ -11,6 +11,7 @@ behind a bridge, has no steps, and is raced by chance.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dis
 import inspect
@@ -163,8 +164,17 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
         def _end(self) -> None:
             with self._lock:
                 self._count -= 1
-                if self._count or self._tool is None:
-                    return
+                if not self._count:
+                    self._free()
+
+        def stop(self) -> None:
+            """At the end of the process: a thread that was left behind goes on while modules are taken apart."""
+            with self._lock:
+                self._free()
+
+        def _free(self) -> None:
+            """Watch no more; with the lock held."""
+            if self._tool is not None:
                 sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
                 sys.monitoring.register_callback(self._tool, sys.monitoring.events.INSTRUCTION, None)
                 sys.monitoring.free_tool_id(self._tool)
@@ -187,7 +197,9 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
                 before(sys._getframe(1))
             return None
 
-    _stepping = _Watch().stepping
+    _watch = _Watch()
+    atexit.register(_watch.stop)
+    _stepping = _watch.stepping
 
 else:
 

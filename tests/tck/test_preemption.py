@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -66,6 +68,29 @@ def test_the_function_that_a_held_call_is_inside_of_is_known() -> None:
     assert held.inside is Counter.add.__code__
     held.release()
     until(lambda: held.ended)
+
+
+LEFT = """
+from reactive_runtime.tck._preemption import HeldCall
+
+class Endless:
+    turns = 0
+
+    def run(self):
+        while True:
+            self.turns += 1
+
+held = HeldCall(Endless().run, 1_000_000_000, lambda: None, "held")
+held.start()
+while not held.inside:
+    pass
+"""
+
+
+def test_a_call_that_is_left_behind_does_not_disturb_the_end_of_the_process() -> None:
+    """It was stepped through while modules were taken apart, and without a GIL a TypeError was printed."""
+    done = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_a_call_that_is_never_held_is_not_stepped_through() -> None:
