@@ -423,44 +423,52 @@ COLLECTED: list[Callable[[Any], None]] = [
 ]
 
 
+def rows_of_two_looks(steps: list[Callable[[Any], None]], at: tuple[int, ...], final: bool) -> list[int]:
+    """The `begin` of each row, where the steps come at these of the four operations of each of two looks."""
+    buffer, asked, done = held_buffer(), 0, 0
+
+    def move() -> None:
+        """Before and after each operation; after one is before the next."""
+        nonlocal asked, done
+        while done < len(steps) and at[done] <= (asked + 1) // 2:
+            steps[done](buffer)
+            done += 1
+        asked += 1
+
+    stepwise(buffer, move)
+    rows: list[int] = []
+    for look in (1, 2):
+        before = set(rows)
+        taken, under_way = buffer.take(final=final)
+        assert asked <= 8 * look
+        asked = 8 * look
+        told = [row[3] for row in under_way]
+        assert not before.intersection(told), at
+        rows += [row[3] for row in taken]
+        assert {3, 5} <= {*rows, *told}, at
+        rows += told if final else []
+    move()
+    assert done == len(steps)
+    buffer.rows.move = lambda: None
+    return rows + [row[3] for row in buffer.take(final=True)[0]]
+
+
 @pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize(
     ("steps", "begins"),
-    [(returning(5), [1, 3, 5]), (returning(5)[:3] + returning(3)[1:], [1, 3, 5])]
-    + [(returning(5, *COLLECTED), [1, 3, 5, 7])],
+    [
+        (returning(5), [1, 3, 5]),
+        ([*returning(5)[:3], *returning(3)[1:]], [1, 3, 5]),
+        (returning(5, *COLLECTED), [1, 3, 5, 7]),
+    ],
     ids=["one returns", "two return", "with a collection"],
 )
 def test_a_call_that_returns_while_others_look_has_one_row(
     steps: list[Callable[[Any], None]], begins: list[int], final: bool
 ) -> None:
-    """Whatever of it two looks see, of four operations each: its thread adds a row, and later takes the call away."""
+    """Whatever of it two looks see: its thread adds a row, and later takes the call away."""
     for at in itertools.combinations_with_replacement(range(9), len(steps)):
-        buffer, asked, done = held_buffer(), 0, 0
-
-        def move() -> None:
-            """Before and after each operation, of which the one after is the next one's before."""
-            nonlocal asked, done
-            while done < len(steps) and at[done] <= (asked + 1) // 2:
-                steps[done](buffer)
-                done += 1
-            asked += 1
-
-        stepwise(buffer, move)
-        rows: list[int] = []
-        for look in (1, 2):
-            before = set(rows)
-            taken, under_way = buffer.take(final=final)
-            assert asked <= 8 * look
-            asked = 8 * look
-            told = [row[3] for row in under_way]
-            assert not before.intersection(told), at
-            rows += [row[3] for row in taken]
-            assert {3, 5} <= {*rows, *told}, at
-            rows += told if final else []
-        move()
-        assert done == len(steps)
-        buffer.rows.move = lambda: None
-        rows += [row[3] for row in buffer.take(final=True)[0]]
+        rows = rows_of_two_looks(steps, at, final)
         assert sorted({*rows, 3}) == begins
         assert len(rows) == len(set(rows)), at
 
