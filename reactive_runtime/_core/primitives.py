@@ -85,12 +85,13 @@ def tickets(start: int = 1) -> Callable[[], int]:
     """A dispenser of consecutive ints: thread-safe, and a ticket drawn later is larger.
 
     `itertools.count` is one C call, atomic under the GIL; without a GIL it promises nothing, and a lock
-    stands in its place.
+    stands in its place: one that a thread may take twice, since a collection of garbage may come while it has it, and
+    end a generator there, which draws too.
     """
     count = itertools.count(start)
     if has_gil():
         return count.__next__
-    lock = Lock()
+    lock = RLock()
 
     def draw() -> int:
         with lock:

@@ -181,7 +181,7 @@ class Recorder:
         self.run = run
         # _lock for writing; index: the number of the subscription
         self.subscriptions: list[SubscriptionMetadata] = [] if subscriptions is None else subscriptions
-        self._lock = primitives.Lock()
+        self._lock = primitives.RLock()  # a collection of garbage, while it is held, may end what signals then
         self._buffers: list[
             _Buffer
         ] = []  # _lock; of the threads that run, and of those that ended since the last began
@@ -191,7 +191,8 @@ class Recorder:
         self._late: deque[_RecordedSubscriber[Any]] = deque(maxlen=KEPT)
         self._sink = sink or self._keep
         self._pace = pace
-        self._local = _Local(self)
+        self._local = _Local()
+        self._local.made = self._buffer
         self._draw = primitives.tickets()
 
     def wrap(
@@ -408,7 +409,8 @@ class Recorder:
     def _full(self, buffer: _Buffer) -> None:
         if self._pace is not None:
             self._pace()
-        self._hand_over(buffer)
+        if not buffer.is_taken():  # else, or with its next row
+            self._hand_over(buffer)
 
     def _hand_over(self, buffer: _Buffer, final: bool = False) -> list[tuple[Any, ...]]:
         """Bring its rows to the sink; returns the calls under way. `final`: those go there too."""
@@ -428,9 +430,9 @@ class Recorder:
             with self._lock:
                 self._failure = self._failure or error
 
-    def _buffer(self, owner: _Local) -> _Buffer:
+    def _buffer(self, life: _Life) -> _Buffer:
         """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
-        buffer = _Buffer(owner)
+        buffer = _Buffer(life)
         with self._lock:
             ended = [item for item in self._buffers if item.ended()]
             self._buffers.append(buffer)
@@ -459,21 +461,21 @@ _Call = tuple[int, int, Any, int, int, int, Any]
 class _Buffer:
     """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("_had", "_lock", "_owner", "_taken", "call", "drawing", "rows", "thread")
+    __slots__ = ("_had", "_life", "_lock", "_taken", "call", "drawing", "rows", "thread")
 
-    def __init__(self, owner: _Local) -> None:
+    def __init__(self, life: _Life) -> None:
         self.thread = primitives.get_ident()
         self.rows: list[Packed] = []  # appended by the thread; taken from the front under _lock
         self.call: _Call | None = None  # written by the thread, read by any; the innermost, which has the others
         self.drawing = False  # the thread; True from before a ticket is drawn until what it is for can be seen here
-        self._owner = ref(owner.life)  # gone when the thread is
+        self._life = ref(life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
         self._taken = 0  # _lock; how many have taken, and are on their way to the sink
         self._had: set[int] = set()  # _lock; the `begin` of calls that have had their row, and may still be seen
 
     def ended(self) -> bool:
         """Whether the thread has ended."""
-        return self._owner() is None
+        return self._life() is None
 
     def take(self, final: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
         """The rows so far, which are taken away, and rows for the calls under way; `final`: those stay as they are."""
@@ -485,7 +487,8 @@ class _Buffer:
             del self.rows[:size]
             if self._had:
                 rows = [row for row in rows if _begin(row) not in self._had]
-            if self.drawing or self.thread != primitives.get_ident():  # else it is here, between two rows
+            # Else its own thread takes, between two rows: none of the calls that it is inside of has had one.
+            if self._had or self.drawing or self.thread != primitives.get_ident():
                 among = {call[3] for call in (*_chain(innermost), *_chain(self.call))}
                 self._had = among.intersection((*self._had, *map(_begin, rows)))
             under_way = [
@@ -496,6 +499,10 @@ class _Buffer:
             if final:
                 self._had.update(row[3] for row in under_way)
             return rows, under_way
+
+    def is_taken(self) -> bool:
+        """Whether a thread takes: perhaps this one, where a collection of garbage ends what signals then."""
+        return self._lock.locked()
 
     def delivered(self) -> None:
         """What was taken has reached the sink."""
@@ -528,11 +535,22 @@ class _Life:
 
 
 class _Local(primitives.ThreadLocal):
-    """Each thread's buffer."""
+    """Each thread's buffer, made when it is asked for.
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.life = _Life()
-        self.buffer = recorder._buffer(self)
+    A collection of garbage while it is made may end what signals then: that is recorded in one of its own.
+    """
+
+    __slots__ = ("made",)  # of all threads; what is no slot is of each thread
+    life: _Life
+    made: Callable[[_Life], _Buffer]  # written once, before the recorder is known to any thread
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "buffer":
+            raise AttributeError(name)
+        life = _Life()
+        buffer = self.made(life)
+        self.life, self.buffer = life, buffer
+        return buffer
 
 
 def _chain(call: _Call | None) -> Iterator[_Call]:

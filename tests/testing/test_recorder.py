@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
+from types import FrameType
 from typing import Any
 
 import pytest
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.testing import Chunk, Record, Recorder, Signal, check
 from reactive_runtime.testing import _recorder as module
@@ -471,6 +474,77 @@ def test_a_call_that_returns_while_others_look_has_one_row(
         rows = rows_of_two_looks(steps, at, final)
         assert sorted({*rows, 3}) == begins
         assert len(rows) == len(set(rows)), at
+
+
+def test_a_collection_between_a_row_and_the_end_of_its_call_may_flush() -> None:
+    """On the very thread: the call has its row, and is not under way as well."""
+
+    class Collected(list[Any]):
+        collects = True
+
+        def append(self, row: Any) -> None:
+            super().append(row)
+            if self.collects:
+                self.collects = False
+                call._call(module.CANCEL, recorder.flush, None, None)
+
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    call = module._Recorded(recorder, 0)
+    buffer: Any = recorder._local.buffer
+    buffer.rows = Collected()
+    call._call(module.REQUEST, lambda: None, 1, None)
+    recorder.flush()
+    rows = [(row[3], row[4]) for chunk in chunks for row in chunk.rows]
+    assert sorted(rows) == [(1, 2), (3, None)]
+    assert buffer._had == set()
+
+
+def test_a_collection_at_any_instruction_of_recording_may_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends a generator, whose `finally` cancels: then the thread signals in the middle of whatever it is doing."""
+    monkeypatch.setattr(module, "CHUNK", 2)
+    monkeypatch.setattr(primitives, "has_gil", lambda: False)  # so that tickets are drawn under a lock
+    files = {module.__file__, primitives.__file__}
+    collected, at = True, 0
+    while collected:
+        chunks: list[Chunk] = []
+        recorder = Recorder(sink=chunks.append)
+        collected = run_with_a_collection(recorder, files, at)
+        recorder.flush()
+        begins = [row[3] for chunk in chunks for row in chunk.rows]
+        assert len(begins) == len(set(begins)) == 6 + collected, at
+        at += 1
+    assert at > 300
+
+
+def run_with_a_collection(recorder: Recorder, files: set[str], at: int) -> bool:
+    """Whether there was an instruction of these files with that number; there the thread has cancelled."""
+    instructions = itertools.count()
+    met: list[bool] = []
+    publisher, call = recorder.wrap(Flow.range(2)), module._Recorded(recorder, 0)
+
+    def enter(frame: FrameType, event: str, argument: object) -> Any:
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return step if frame.f_code.co_filename in files else None
+
+    def step(frame: FrameType, event: str, argument: object) -> Any:
+        if event == "opcode" and next(instructions) == at:
+            met.append(True)
+            call._call(module.CANCEL, lambda: None, None, None)
+        return step
+
+    def load() -> None:
+        sys.settrace(enter)
+        try:
+            publisher.subscribe(Sink())
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=load, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive(), f"it waits for itself, at instruction {at}"
+    return bool(met)
 
 
 def test_a_row_that_is_added_to_what_was_just_taken_is_not_lost() -> None:
