@@ -39,7 +39,15 @@ TURNS = 2
 """Turns of the kit in which a thread may get none on a busy machine."""
 
 LONGEST_RACE = 20.0
-"""Seconds after which a race goes on to no further step: a request that waits in a loop has steps without end."""
+"""Seconds after which a race goes on to no further step: a request that waits in a loop has steps without end. From
+half of them on it leaves out more and more steps, so that a long request is raced up to its end."""
+
+IN_VAIN = 2
+"""In how many races waiting has been in vain before it is known to be: in one, a thread may have been late."""
+
+EACH_STEP = 32
+"""Of the steps under a lock for which the other request waits, a 32nd as many may be left out as came before: each of
+the first 64 is tried."""
 
 
 class ExtraPublisherChecks(PublisherFactory[T]):
@@ -304,19 +312,23 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come.
 
         `race` returns whether to go on. A request that was never held has no further steps. Of a slow publisher,
-        every n-th step is tried, so that it takes about `LONG_ENOUGH` seconds.
+        every n-th step is tried, so that it takes about `LONG_ENOUGH` seconds; of a request that does much under a
+        lock for which the other one waits, the steps there are tried ever less closely.
         """
         if not self.requests_may_be_concurrent:
             raise NotVerified(f"rule {env.rule}: requests_may_be_concurrent is False")
         cost = self._cost(first + 1)
-        # Checks that come to this side by side may get a set each: they learn less from each other, and no more.
+        # Checks that come to this side by side may count apart: they learn less from each other, and no more.
         in_vain = self._once("_in_vain", InVain(), lambda _: InVain())
         step, stride, more, patience = 0, self._stride(env, cost), True, _Patience(env, cost, in_vain)
-        until = time.monotonic() + LONGEST_RACE
-        while more and time.monotonic() < until:
+        begin = time.monotonic()
+        while more and (took := time.monotonic() - begin) < LONGEST_RACE:
+            if took > LONGEST_RACE / 2:
+                stride *= 2
             gate = threading.Event()
             subscriber = ManualSubscriber[T](env, then=_waiting_for(gate))
             self._connect(env, self._publisher(env, elements), subscriber)
+            patience.next()
             item = _Race(patience, subscriber, gate, step, first)
             try:
                 more = race(item)
@@ -334,7 +346,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             )
             subscriber.cancel()
             more = more and (item.held.reached or item.held.at > step)
-            step += stride
+            step += max(stride, patience.stride(step))
 
     def _cost(self, elements: int) -> float:
         """The seconds that a subscription and so many elements take."""
@@ -429,23 +441,29 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         return subscriber
 
 
-InVain = set[tuple[str, CodeType | None]]
-"""Where waiting was in vain: for which thread, and in which function one was held. Of all races of a verification,
-side by side too: they add to it, and look, each in one operation."""
+InVain = dict[tuple[str, CodeType | None], int]
+"""In how many races waiting was in vain: for which thread, and in which function one was held. Of all races of a
+verification, side by side too: they look and write, each in one operation; a count that is lost costs one more wait."""
 
 
 class _Patience:
     """How the threads of a race wait for each other: not longer than they have to.
 
     A thread that does not move waits for a lock of the other one, or is slow, or had no turn yet on a busy machine.
-    So it is waited for, as long as it may take and a few turns more. Where that was in vain, while the other one was
-    held in a function, it is waited for only briefly whenever the other one is held in that one again.
+    So it is waited for, as long as it may take and a few turns more. Where that was in vain in two races, while the
+    other one was held in a function, it is waited for only briefly whenever the other one is held in that one again.
     """
 
     def __init__(self, env: TestEnvironment, seconds: float, in_vain: InVain) -> None:
         self._env = env
         self._most = seconds + TURNS * TURN
         self._in_vain = in_vain
+        # The thread that races. Where waiting was in vain in this race; then the steps in a row at which `first` waited
+        # lately for a lock of the one that is held:
+        self._lately: set[tuple[str, CodeType | None]] = set()
+        self._locked = range(0)
+        self._last, self._left = 0, 0  # the last step at which it is known to wait, the first at which it does not
+        self._sure = False  # two races say so
 
     def wait(self, call: HeldCall, held: HeldCall, condition: Callable[[], object]) -> bool:
         """Whether `call` did what is waited for, while `held` may be held, or be the same call."""
@@ -455,12 +473,39 @@ class _Patience:
             case: tuple[str, CodeType | None] = ("ended", None)
         else:
             case = ("held" if call is held else "first", held.inside)
-        if case in self._in_vain:
+        known = self._in_vain.get(case, 0)
+        if known >= IN_VAIN or case in self._lately:
             return False
         came = self._env.happens(condition, self._most)
-        if not came and call.begun:
-            self._in_vain.add(case)
+        if came:
+            self._in_vain[case] = 0
+        elif call.begun:
+            self._in_vain[case] = known + 1
+            self._lately.add(case)
         return came
+
+    def next(self) -> None:
+        """The next race begins."""
+        self._lately.clear()
+
+    def left(self, begin: int, last: int, at: int) -> None:
+        """`first` waited for the one that was held from step `begin` to `last`, and no more when it was at `at`."""
+        low, high = max(last, self._last), min(at, self._left)
+        start = self._locked.start
+        self._sure = begin in self._locked and low < high
+        if not self._sure:  # another lock; or a thread was late, in this race or in the one before
+            start, low, high = begin, last, at
+        self._locked, self._last, self._left = range(start, low + 1), low, high
+
+    def ahead(self, step: int) -> int:
+        """By how many steps one that is held at this step leaves the lock, if that is known; else 0."""
+        return self._left - step if self._sure and step in self._locked else 0
+
+    def stride(self, step: int) -> int:
+        """By how many steps to go on from this one, not beyond those under the lock."""
+        if not (self._sure and step in self._locked):
+            return 1
+        return min((step - self._locked.start) // EACH_STEP, self._locked.stop - step)
 
 
 class _Race(Generic[T]):
@@ -490,11 +535,15 @@ class _Race(Generic[T]):
         each time.
         """
         until = time.monotonic() + LONGEST_RACE / 4
+        begin = last = self.held.at
         steps = 1
-        while not self.wait(self.first, settled) and self.held.reached and time.monotonic() < until:
-            self.held.advance(steps)
+        while not (free := self.wait(self.first, settled)) and self.held.reached and time.monotonic() < until:
+            last = self.held.at
+            self.held.advance(self.patience.ahead(last) or steps)
             steps *= 2
             self.wait(self.held, lambda: self.held.reached or self.settled(self.held))
+        if free and self.held.at > begin:
+            self.patience.left(begin, last, self.held.at)
 
     def kept(self) -> None:
         """Fail where a request that has ended did not return normally: what was due then does not come."""
