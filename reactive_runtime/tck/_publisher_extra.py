@@ -38,16 +38,12 @@ FEWEST_SUBSCRIBERS = 10
 TURNS = 2
 """Turns of the kit in which a thread may get none on a busy machine."""
 
-LONGEST_RACE = 20.0
+LONGEST_RACE = 30.0
 """Seconds after which a race goes on to no further step: a request that waits in a loop has steps without end. From
 half of them on it leaves out more and more steps, so that a long request is raced up to its end."""
 
 IN_VAIN = 2
 """In how many races waiting has been in vain before it is known to be: in one, a thread may have been late."""
-
-EACH_STEP = 32
-"""Of the steps under a lock for which the other request waits, a 32nd as many may be left out as came before: each of
-the first 64 is tried."""
 
 
 class ExtraPublisherChecks(PublisherFactory[T]):
@@ -312,8 +308,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come.
 
         `race` returns whether to go on. A request that was never held has no further steps. Of a slow publisher,
-        every n-th step is tried, so that it takes about `LONG_ENOUGH` seconds; of a request that does much under a
-        lock for which the other one waits, the steps there are tried ever less closely.
+        every n-th step is tried, so that it takes about `LONG_ENOUGH` seconds.
         """
         if not self.requests_may_be_concurrent:
             raise NotVerified(f"rule {env.rule}: requests_may_be_concurrent is False")
@@ -346,7 +341,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             )
             subscriber.cancel()
             more = more and (item.held.reached or item.held.at > step)
-            step += max(stride, patience.stride(step))
+            step += stride
 
     def _cost(self, elements: int) -> float:
         """The seconds that a subscription and so many elements take."""
@@ -500,12 +495,6 @@ class _Patience:
     def ahead(self, step: int) -> int:
         """By how many steps one that is held at this step leaves the lock, if that is known; else 0."""
         return self._left - step if self._sure and step in self._locked else 0
-
-    def stride(self, step: int) -> int:
-        """By how many steps to go on from this one, not beyond those under the lock."""
-        if not (self._sure and step in self._locked):
-            return 1
-        return min((step - self._locked.start) // EACH_STEP, self._locked.stop - step)
 
 
 class _Race(Generic[T]):
