@@ -7,6 +7,7 @@ of the machine can be read on one page, and a schedule explorer can stand behind
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 import queue
@@ -32,6 +33,7 @@ __all__ = [
     "Thread",
     "ThreadLocal",
     "ThreadPoolExecutor",
+    "begin_thread",
     "current_thread",
     "get_ident",
     "has_gil",
@@ -59,6 +61,7 @@ SimpleQueue = queue.SimpleQueue
 Empty = queue.Empty
 Thread = threading.Thread
 ThreadLocal = threading.local
+begin_thread = _thread.start_new_thread  # takes no lock of `threading`: where a thread may have it already
 get_ident = threading.get_ident
 current_thread = threading.current_thread
 main_thread = threading.main_thread

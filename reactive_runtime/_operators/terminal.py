@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Itera
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overload
 
-from reactive_runtime._core import dropping, primitives
+from reactive_runtime._core import collecting, dropping, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
 from reactive_runtime._core.assembly import an_exception, no_end, note_step
 from reactive_runtime._core.combinator import END, InnerSubscription
@@ -593,7 +593,7 @@ def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, Non
         while (element := waiting.next()) is not END:
             yield element
     finally:
-        waiting.close()
+        collecting.outside(waiting.close)
 
 
 async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, None]:
