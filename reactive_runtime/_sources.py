@@ -6,12 +6,15 @@ import builtins
 import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
+from reactive_runtime._core import collecting
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location, note_assembly
 from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription
+from reactive_runtime._core.exits import each
 from reactive_runtime._core.flow_source import (
     IterableSource,
     PublisherSource,
@@ -637,7 +640,8 @@ class _Using(_Defer):
         yield from self.home()
         passed: BaseException | None = None
         try:
-            with _Resource(self.call(self.resource)) as item:
+            resource = _Resource(self.call(self.resource))
+            with resource as item:
                 inner = self.made(item)
                 try:
                     yield from self.relay(inner)
@@ -645,7 +649,10 @@ class _Using(_Defer):
                     passed = error
                     raise
                 finally:  # before the resource goes
-                    self.leave(inner)
+                    if collecting.inside():
+                        resource.first = partial(self.leave, inner)
+                    else:
+                        self.leave(inner)
         except Exception as error:
             if error is not passed:  # of `__enter__` or `__exit__`
                 self.fault(error)
@@ -657,6 +664,8 @@ class _Resource:
 
     def __init__(self, manager: AbstractContextManager[Any]) -> None:
         self.manager = manager
+        self.first: Callable[[], object] | None = None
+        """What comes before it goes, where a collection of garbage ends it: both on another thread."""
 
     def __enter__(self) -> Any:
         kind = type(self.manager)
@@ -667,6 +676,9 @@ class _Resource:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
+        if self.first is not None:
+            collecting.outside(partial(each, [self.first, partial(self.manager.__exit__, kind, error, traceback)]))
+            return None
         if isinstance(error, SignalledError):
             error = error.error
             return self.manager.__exit__(type(error), error, error.__traceback__)

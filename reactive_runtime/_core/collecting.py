@@ -1,22 +1,50 @@
-"""What a collection of garbage ends is ended on a thread of its own.
+"""What is freed at any instruction is not closed there, where its thread may have a lock.
 
-The problem: a collection comes at any instruction, on whatever thread is at work: while that has a lock of a drain, or
-is inside of `submit` of a pool, which has a lock too. A loop over a flow that was left in a cycle of references is
-closed there and then. To close it cancels the flow, which takes locks and submits tasks; where it is one of those, the
-thread waits for itself for ever, and with it all who need the pool.
+The problem: a collection of garbage comes at any instruction, on whatever thread is at work: while that has a lock of a
+drain, or is inside of `submit` of a pool, which has a lock too. A loop over a flow that was left in a cycle of
+references is closed there and then. To close it cancels the flow, which takes locks and submits tasks; where the thread
+has one of these locks already, it waits for itself for ever, and with it all who need the pool.
 
 The answer: each thread knows whether a collection runs on it, and hands such work to a thread that has no lock.
+
+Without a GIL there is one more way: what one thread made, and another one was the last to use, is freed by the first,
+at any instruction too, and nothing says so. There the frame that was interrupted is looked at.
 """
 
 from __future__ import annotations
 
+import concurrent.futures._base
+import concurrent.futures.thread
 import gc
+import sys
+import weakref
 from collections.abc import Callable
-from typing import Any
+from types import FrameType
+from typing import Any, Final
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import (
+    drain,
+    drain_context,
+    multicaster,
+    prefetch_queue,
+    primitives,
+    subscriber_buffer,
+    subscription,
+    task_source,
+)
 
-__all__ = ["outside"]
+__all__ = ["inside", "outside"]
+
+_LOCKED: Final = frozenset(
+    str(module.__file__)
+    for module in (
+        *(concurrent.futures._base, concurrent.futures.thread, sys.modules[primitives.Thread.__module__], weakref),
+        *(drain, drain_context, multicaster, prefetch_queue, subscriber_buffer, subscription, task_source),
+    )
+)
+"""The files whose code has locks of pools and of drains. They close no loop of a user's."""
+
+_has_gil: Final = primitives.has_gil()
 
 
 class ThisThread(primitives.ThreadLocal):
@@ -37,12 +65,26 @@ def _collects(phase: str, info: dict[str, Any], here: ThisThread = here) -> None
 gc.callbacks.append(_collects)
 
 
+def inside() -> bool:
+    """Whether this thread is inside of a collection of garbage."""
+    return here.collects
+
+
+def _where_it_is_locked() -> bool:
+    """Whether the code that was interrupted, by this or by others that were freed meanwhile, may have a lock."""
+    frame: FrameType | None = sys._getframe(2)
+    own = {__file__, sys._getframe(2).f_code.co_filename}
+    while frame is not None and frame.f_code.co_filename in own:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename in _LOCKED
+
+
 def outside(call: Callable[[], object]) -> None:
-    """Call, but not inside of a collection: then on a thread of its own, soon."""
-    if here.collects:
+    """For a generator that ends: call, or, where it was freed and the thread may have a lock, on another one, soon."""
+    if here.collects or (not _has_gil and _where_it_is_locked()):
         try:
             primitives.begin_thread(call, ())
-        except RuntimeError:  # the interpreter ends, and begins no thread
+        except RuntimeError:  # the interpreter ends, or has no room for one more
             call()
     else:
         call()

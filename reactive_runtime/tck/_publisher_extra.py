@@ -453,10 +453,9 @@ class _Patience:
         self._env = env
         self._most = seconds + TURNS * TURN
         self._in_vain = in_vain
-        # The thread that races. Where waiting was in vain in this race; then the steps in a row at which `first` waited
-        # lately for a lock of the one that is held:
-        self._lately: set[tuple[str, CodeType | None]] = set()
-        self._locked = range(0)
+        # These are of the thread that races:
+        self._lately: set[tuple[str, CodeType | None]] = set()  # where waiting was in vain in this race
+        self._locked = range(0)  # the steps at which `first` waited for a lock of the one that is held
         self._last, self._left = 0, 0  # the last step at which it is known to wait, the first at which it does not
         self._sure = False  # two races say so
 

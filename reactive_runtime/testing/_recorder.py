@@ -436,11 +436,14 @@ class Recorder:
         with self._lock:
             ended = [item for item in self._buffers if item.ended()]
             self._buffers.append(buffer)
+        handed = []
         for entry in ended:
-            self._hand_over(entry)
-        if ended:  # a look must find them until all they had is with the sink
+            if not entry.is_taken():  # else a later look does: this thread may be about to, if a collection signals
+                self._hand_over(entry)
+                handed.append(entry)
+        if handed:  # a look must find them until all they had is with the sink
             with self._lock:
-                self._buffers = [item for item in self._buffers if item not in ended or not item.delivered_all()]
+                self._buffers = [item for item in self._buffers if item not in handed or not item.delivered_all()]
         return buffer
 
     def _all_buffers(self) -> list[_Buffer]:
@@ -487,7 +490,7 @@ class _Buffer:
             del self.rows[:size]
             if self._had:
                 rows = [row for row in rows if _begin(row) not in self._had]
-            # Else its own thread takes, between two rows: none of the calls that it is inside of has had one.
+            # Else its own thread takes, between two rows: no call that it is inside of has had its row.
             if self._had or self.drawing or self.thread != primitives.get_ident():
                 among = {call[3] for call in (*_chain(innermost), *_chain(self.call))}
                 self._had = among.intersection((*self._had, *map(_begin, rows)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sinks import until
+from sinks import Sink, until
 
 from reactive_runtime import Flow
 from reactive_runtime._core import collecting, primitives
@@ -58,33 +59,111 @@ def test_a_loop_that_is_left_in_the_ordinary_way_is_closed_there_and_then() -> N
         assert closed == [threading.get_ident()]
 
 
-PROGRAM = """
-import gc
+HEAD = """
+import contextlib, gc, queue, threading
 from concurrent.futures import ThreadPoolExecutor
 from reactive_runtime import Flow
 
 class Left:
-    pass
+    def __init__(self):
+        self.me = self
+
+io, cpu = ThreadPoolExecutor(2), ThreadPoolExecutor(1)
+flow = Flow.range(1_000).map(lambda n: [n]).subscribe_on(io).publish_on(cpu, prefetch=4)
+"""
+
+FOOT = """
+gc.set_threshold(700)
+gc.collect()
+print(Flow.range(3).subscribe_on(io).publish_on(cpu).to_list().block(timeout=20))
+"""
+
+LOOPS = """
+gc.set_threshold(5)
+for turn in range(1_000):
+    left = Left()
+    left.loop = iter(flow)
+    for _ in range(turn % 4):
+        next(left.loop)
+    del left
+"""
+
+SUBSCRIPTIONS = """
+class Subscriber(Left):
+    def on_subscribe(self, subscription):
+        self.subscription, self.come = subscription, threading.Event()
+        subscription.request(turn % 4 + 1)
+
+    def on_next(self, element):
+        self.come.set()
+
+    def on_error(self, error): ...
+    def on_complete(self): ...
 
 gc.set_threshold(5)
-with ThreadPoolExecutor(2) as io, ThreadPoolExecutor(1) as cpu:
-    flow = Flow.range(1_000).map(lambda n: [n]).subscribe_on(io).publish_on(cpu, prefetch=4)
-    for turn in range(1_000):
-        left = Left()
-        left.me, left.loop = left, iter(flow)
-        for _ in range(turn % 4):
-            next(left.loop)
-        del left
-    gc.set_threshold(700)
-    gc.collect()
-    print(Flow.range(3).subscribe_on(io).publish_on(cpu).to_list().block(timeout=20))
+for turn in range(1_000):
+    subscriber = Subscriber()
+    Flow.using(contextlib.nullcontext, lambda _: flow).subscribe(subscriber)
+    subscriber.come.wait(20)
+    del subscriber
+"""
+
+ELSEWHERE = """
+gc.disable()
+loops = queue.SimpleQueue()
+
+def drop():
+    while loops.get() is not None:
+        pass
+
+thread = threading.Thread(target=drop)
+thread.start()
+for _ in range(1_000):
+    loop = iter(flow)
+    next(loop)
+    loops.put(loop)
+    del loop
+    for _ in range(5):
+        cpu.submit(int)
+        io.submit(int)
+loops.put(None)
+thread.join()
 """
 
 
-def test_a_thousand_loops_that_are_left_hang_no_thread_of_a_pool() -> None:
-    """Collected at any instruction: it took some ten of them until a thread waited for itself."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.parametrize("program", [LOOPS, SUBSCRIPTIONS, ELSEWHERE], ids=["loops", "using", "dropped elsewhere"])
+def test_a_thousand_flows_that_are_left_hang_no_thread_of_a_pool(program: str) -> None:
+    """They are closed at any instruction: it took some ten of them until a thread waited for itself.
+
+    What another thread has dropped is closed so without a GIL only.
+    """
+    code = HEAD + program + FOOT
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "[0, 1, 2]\n", done.stderr
+
+
+def test_what_a_collection_ends_leaves_its_resource_behind_its_upstream() -> None:
+    ended: list[str] = []
+
+    class Resource(contextlib.AbstractContextManager[int]):
+        def __enter__(self) -> int:
+            return 1
+
+        def __exit__(self, *_: object) -> None:
+            ended.append("resource")
+
+    def begin() -> None:
+        subscriber = Sink(demand=1)
+        subscriber.me = subscriber  # type: ignore[attr-defined]
+        Flow.using(Resource, lambda _: upstream).subscribe(subscriber)
+        until(lambda: bool(subscriber.elements))
+
+    with ThreadPoolExecutor(1) as pool:
+        upstream = Flow.range(1_000_000).subscribe_on(pool).do_on_cancel(lambda: ended.append("upstream"))
+        begin()
+        gc.collect()
+        until(lambda: len(ended) == 2)
+    assert ended == ["upstream", "resource"]
 
 
 def test_at_the_end_of_the_interpreter_no_thread_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -547,6 +547,34 @@ def run_with_a_collection(recorder: Recorder, files: set[str], at: int) -> bool:
     return bool(met)
 
 
+def test_a_collection_while_the_rows_of_an_ended_thread_are_taken_may_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a thread that has no buffer yet: to make one hands over the rows of threads that have ended."""
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    publisher = recorder.wrap(Flow.range(3))
+    thread = threading.Thread(target=lambda: publisher.subscribe(Sink()))
+    thread.start()
+    thread.join()
+    (buffer,) = recorder._buffers
+    buffer.thread = -1  # the next thread may get the number of one that has ended
+    begin = module._begin
+    collects = [module._Recorded(recorder, 0)]
+
+    def collected(row: Any) -> int:
+        if collects:
+            collects.pop()._call(module.CANCEL, lambda: None, None, None)
+        return begin(row)
+
+    monkeypatch.setattr(module, "_begin", collected)
+    flushing = threading.Thread(target=recorder.flush, daemon=True)
+    flushing.start()
+    flushing.join(PATIENCE)
+    assert not flushing.is_alive(), "it waits for itself"
+    recorder.flush()
+    begins = [row[3] for chunk in chunks for row in chunk.rows]
+    assert len(begins) == len(set(begins)) == 8
+
+
 def test_a_row_that_is_added_to_what_was_just_taken_is_not_lost() -> None:
     buffer = held_buffer()
     held = buffer.rows  # as its thread has it in hand, about to append
