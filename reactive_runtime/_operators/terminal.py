@@ -592,8 +592,13 @@ def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, Non
     try:
         while (element := waiting.next()) is not END:
             yield element
-    finally:
+    except GeneratorExit:  # it was left, or freed
         collecting.outside(waiting.close)
+        raise
+    except BaseException:
+        waiting.close()
+        raise
+    waiting.close()
 
 
 async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, None]:
