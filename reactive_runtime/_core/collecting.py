@@ -8,7 +8,7 @@ has one of these locks already, it waits for itself for ever, and with it all wh
 The answer: each thread knows whether a collection runs on it, and hands such work to a thread that has no lock.
 
 Without a GIL there is one more way: what one thread made, and another one was the last to use, is freed by the first,
-at any instruction too, and nothing says so. There the frame that was interrupted is looked at.
+at any instruction too, and nothing says so. For a loop, the frame that was interrupted is looked at there.
 """
 
 from __future__ import annotations

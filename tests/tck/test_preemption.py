@@ -274,7 +274,7 @@ def test_no_two_requests_of_a_race_run_side_by_side(
             self.count(n)
             if threading.current_thread().name.startswith("tck-"):  # not where the pace is measured
                 with contextlib.suppress(threading.BrokenBarrierError):
-                    self.barrier.wait(0.05)  # the first one meets nobody, and the second is told so
+                    self.barrier.wait(0.05)  # it raises where the other one does not come meanwhile
                     met.append(n)
             super().request(n)
 
