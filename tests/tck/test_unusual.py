@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from reactive_runtime.tck import Outcome, Verification
 from reactive_runtime.tck._factories import PublisherFactory
+from tck import unusual
 from tck.unusual import BLACKBOX, PROCESSORS, PUBLISHERS, WHITEBOX, verification_of
 
 ALL = PUBLISHERS + PROCESSORS + BLACKBOX + WHITEBOX
@@ -93,3 +95,12 @@ def test_there_are_enough_of_each_kind_and_each_says_what_is_unusual() -> None:
         assert len(kind) >= 20
     assert len({made.__name__ for made in ALL}) == len(ALL)
     assert all(made.__doc__ and made.__doc__.endswith(".") for made in ALL)
+
+
+def test_no_lock_is_shared_by_implementations_that_are_judged_side_by_side() -> None:
+    """The kit holds calls at each of their steps: one held under such a lock makes the others look as if they hang."""
+    locks = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Semaphore)
+    module = vars(unusual)
+    classes = [item for item in module.values() if isinstance(item, type) and item.__module__ == unusual.__name__]
+    owners = [vars(item) for item in classes] + [module]
+    assert not [name for owner in owners for name, item in owner.items() if isinstance(item, locks)]

@@ -19,7 +19,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from reactive_runtime._spec import MAX_DEMAND
@@ -93,19 +93,19 @@ def refuse(subscriber: Any, why: str) -> None:
     subscriber.on_error(RuntimeError(why))
 
 
-class Workers:
-    """A pool of its own for each class, made when it is needed; its threads end with the process."""
+@cache
+def _pool_of(kind: type[Any]) -> ThreadPoolExecutor:
+    """Its threads end with the process. Two threads that ask at once may each make one, and use it."""
+    return ThreadPoolExecutor(24, kind.__name__)
 
-    pools: dict[type[Any], ThreadPoolExecutor] = {}  # noqa: RUF012
-    lock = threading.Lock()
 
-    @classmethod
-    def submit(cls, owner: object, act: Signal) -> None:
-        with cls.lock:
-            if type(owner) not in cls.pools:
-                cls.pools[type(owner)] = ThreadPoolExecutor(24, type(owner).__name__)
-            pool = cls.pools[type(owner)]
-        pool.submit(act)
+def on_its_pool(owner: object, act: Signal) -> None:
+    """Do it on the pool of the class of its owner.
+
+    No lock is held here: the kit holds calls at each step, and one held under a lock that all publishers of a class
+    share would hold up every other check that runs beside it.
+    """
+    _pool_of(type(owner)).submit(act)
 
 
 # -- publishers ------------------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ class PoolBatches(Source):
 
     class Subscription(Drain):
         def dispatch(self) -> None:
-            Workers.submit(self.publisher, self.drain)
+            on_its_pool(self.publisher, self.drain)
 
         def drain(self) -> None:
             for _ in range(16):
@@ -1203,7 +1203,7 @@ class HopsToAPool(Relay):
     """Signals from a pool, whatever thread it was called on."""
 
     def dispatch(self) -> None:
-        Workers.submit(self, self.drain)
+        on_its_pool(self, self.drain)
 
 
 @listed(PROCESSORS)
@@ -1219,7 +1219,7 @@ class FairOnAPool(Relay):
     """Does one thing at a time on a pool, and queues again for the next."""
 
     def dispatch(self) -> None:
-        Workers.submit(self, self.step)
+        on_its_pool(self, self.step)
 
     def step(self) -> None:
         act = self.due()
@@ -1244,7 +1244,7 @@ class SlowOnAPool(Relay):
     capacity = 2
 
     def dispatch(self) -> None:
-        Workers.submit(self, self.drain)
+        on_its_pool(self, self.drain)
 
     def emit(self, subscriber: Any, element: Any) -> None:
         time.sleep(PAUSE)
@@ -1360,17 +1360,20 @@ class RelayActor(Relay):
 
 @listed(PROCESSORS)
 class RelayOnALoop(Relay):
-    """Does what is to be done on an asyncio loop, one loop for all."""
+    """Does what is to be done on an asyncio loop, one loop for all that are made on a thread."""
 
-    loop: asyncio.AbstractEventLoop | None = None
-    starting = threading.Lock()
+    made = threading.local()
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not hasattr(self.made, "loop"):
+            # A subscriber of the kit may hold the loop for a while: checks that run side by side have one each.
+            self.made.loop = asyncio.new_event_loop()
+            on_a_thread(self.made.loop.run_forever)
+        self.loop = self.made.loop
 
     def dispatch(self) -> None:
-        with self.starting:
-            if RelayOnALoop.loop is None:
-                RelayOnALoop.loop = asyncio.new_event_loop()
-                on_a_thread(RelayOnALoop.loop.run_forever)
-        RelayOnALoop.loop.call_soon_threadsafe(self.drain)
+        self.loop.call_soon_threadsafe(self.drain)
 
 
 @listed(PROCESSORS)
@@ -1380,7 +1383,7 @@ class JitteryRelay(Relay):
     chance = random.Random(18)
 
     def dispatch(self) -> None:
-        Workers.submit(self, self.drain)
+        on_its_pool(self, self.drain)
 
     def emit(self, subscriber: Any, element: Any) -> None:
         if self.chance.random() < 0.3:
@@ -1615,7 +1618,7 @@ class FanoutOnAPool(Fanout):
     """As Fanout, on a pool: its subscribers are served by one thread at a time, none of them theirs."""
 
     def dispatch(self) -> None:
-        Workers.submit(self, super().dispatch)
+        on_its_pool(self, super().dispatch)
 
 
 # -- subscribers as they are -----------------------------------------------------------------------------------
@@ -1828,7 +1831,7 @@ class Boxed(Asks):
         self.dispatch(self.work)
 
     def dispatch(self, work: Signal) -> None:
-        Workers.submit(self, work)
+        on_its_pool(self, work)
 
     def work(self) -> None:
         while True:
