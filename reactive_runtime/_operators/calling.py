@@ -18,7 +18,7 @@ from reactive_runtime._core.arguments import (
     works_apart,
 )
 from reactive_runtime._core.assembly import an_exception
-from reactive_runtime._core.combinator import END, PENDING, InnerSubscription
+from reactive_runtime._core.combinator import PENDING, InnerSubscription
 from reactive_runtime._core.exits import contained, interrupts, submitted
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import combinator_flow
@@ -173,10 +173,7 @@ class _Calls(Tasks):
         return f"{shown(flight.element[number])} at index {flight.index + number} of the source{chunk}"
 
     def pulled(self, outer: InnerSubscription) -> Any:
-        while (news := outer.next_signal()) is not PENDING and news is not END:
-            self.gathered.append(news)
-            if len(self.gathered) == self.chunk:
-                break
+        news = outer.next_signals(self.gathered, self.chunk)
         if not self.gathered or (news is PENDING and self.flying):
             return news
         elements, self.gathered = self.gathered, []
