@@ -191,11 +191,11 @@ class Pinned:
     """The calling thread is on one core for as long as the block runs; gives that core.
 
     `number` distinguishes explorations that run side by side, so that each gets a core of its own. None: the number of
-    the process.
+    the worker of pytest-xdist, and elsewhere of the process.
     """
 
     def __init__(self, number: int | None = None) -> None:
-        self._number = os.getpid() if number is None else number
+        self._number = _number_of_the_process() if number is None else number
 
     def __enter__(self) -> int | None:
         self._before: Any = None
@@ -209,3 +209,9 @@ class Pinned:
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             os.sched_setaffinity(0, self._before)
+
+
+def _number_of_the_process() -> int:
+    """Workers of pytest-xdist are gw0, gw1 …: numbers of processes may all be odd, and then all have the same core."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    return int(worker) if worker.isdecimal() else os.getpid()
