@@ -19,6 +19,8 @@ settings.register_profile("same", derandomize=True, database=None)
 settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
+os.environ.pop("PYTEST_ADDOPTS", None)  # it is for this run, and not for those that tests start
+
 
 TOGETHER = ("stress", "spark", "jvm", "interop", "oracle", "docs")
 """Folders whose tests share something dear, a JVM, a Spark session or the built site. They come first, since they take
