@@ -34,6 +34,9 @@ _TOUCHES = (
     "LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "CALL",
     "LOAD_DEREF", "STORE_DEREF", "LOAD_GLOBAL", "STORE_GLOBAL", "BEFORE_WITH",
 )  # fmt: skip
+Before = Callable[[FrameType | None], None]
+"""Is called on a thread that is stepped through, with its frame, ahead of an instruction that touches something."""
+
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITE = ("site-packages", "dist-packages")
 
@@ -55,6 +58,7 @@ class HeldCall:
         # Written before it starts, and while it is held:
         self.at = at
         self._go = threading.Event()
+        self._left = False  # written by the thread that races; its own reads it when its steps begin to be looked at
         # Written by the traced thread before it calls `wake`, read by the thread that was woken; `reached` also by
         # `advance`, while it is held:
         self.reached: bool = False
@@ -78,6 +82,11 @@ class HeldCall:
         """Go on; also where it is not held yet, or was never started."""
         self._go.set()
 
+    def leave(self) -> None:
+        """Look at its steps no more: it is not to be held again, and may never end."""
+        self._left = True
+        _watch.leave(self._before)
+
     @property
     def steps(self) -> int:
         """How many steps it had, once it has ended."""
@@ -91,7 +100,9 @@ class HeldCall:
     def _run(self) -> None:
         self.begun = True
         try:
-            with contextlib.nullcontext() if self.at == NEVER else _stepping(self._before):
+            with contextlib.nullcontext() if self.at == NEVER else _watch.stepping(self._before):
+                if self._left:
+                    _watch.leave(self._before)
                 result = self._function()
             if inspect.iscoroutine(result):
                 result.close()
@@ -131,40 +142,41 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
     _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes
 
     class _Watch:
-        """One tool for all threads that are stepped through at a time: a process has six."""
+        """One tool for all threads that are stepped through at a time: a process has six.
+
+        As long as it is in use, all threads of the process call it at each instruction, and are ten times as slow.
+        """
 
         def __init__(self) -> None:
             self._own = threading.local()  # `before`: of each thread, which alone reads it
             self._lock = threading.Lock()
-            self._count = 0  # _lock; threads that are stepped through
+            self._watched: set[Before] = set()  # _lock; of the threads that are stepped through
             self._tool: int | None = None  # _lock
 
         @contextlib.contextmanager
-        def stepping(self, before: Callable[[FrameType | None], None]) -> Iterator[None]:
-            """Call `before` ahead of each instruction that touches something, on this thread."""
-            watched = self._begin()
+        def stepping(self, before: Before) -> Iterator[None]:
+            """Call `before` ahead of each instruction that touches something, on this thread, unless it is left."""
+            self._begin(before)
             self._own.before = before
             try:
                 yield
             finally:
                 del self._own.before
-                if watched:
-                    self._end()
+                self.leave(before)
 
-        def _begin(self) -> bool:
-            """False where all tools are taken by others: then the race is left to chance."""
+        def _begin(self, before: Before) -> None:
+            """Where all tools are taken by others, the race is left to chance."""
             with self._lock:
-                if not self._count:
+                if not self._watched:
                     self._tool = self._taken()
-                if self._tool is None:
-                    return False
-                self._count += 1
-                return True
+                if self._tool is not None:
+                    self._watched.add(before)
 
-        def _end(self) -> None:
+        def leave(self, before: Before) -> None:
+            """Look at that thread no more, whether it comes to its end or not; any thread may say so, and again."""
             with self._lock:
-                self._count -= 1
-                if not self._count:
+                self._watched.discard(before)
+                if not self._watched:
                     self._free()
 
         def stop(self) -> None:
@@ -199,28 +211,35 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
 
     _watch = _Watch()
     atexit.register(_watch.stop)
-    _stepping = _watch.stepping
 
 else:
 
-    @contextlib.contextmanager
-    def _stepping(before: Callable[[FrameType | None], None]) -> Iterator[None]:
-        """Call `before` ahead of each instruction that touches something, on this thread."""
+    class _Watch:
+        """Each thread is traced by itself; others are as quick as ever."""
 
-        def enter(frame: FrameType, event: str, argument: Any) -> Any:
-            if not _touching(frame.f_code):
-                return None
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
-            return step
+        @contextlib.contextmanager
+        def stepping(self, before: Before) -> Iterator[None]:
+            """Call `before` ahead of each instruction that touches something, on this thread."""
 
-        def step(frame: FrameType, event: str, argument: Any) -> Any:
-            if event == "opcode" and frame.f_lasti in _touching(frame.f_code):
-                before(frame)
-            return step
+            def enter(frame: FrameType, event: str, argument: Any) -> Any:
+                if not _touching(frame.f_code):
+                    return None
+                frame.f_trace_opcodes, frame.f_trace_lines = True, False
+                return step
 
-        previous = sys.gettrace()
-        sys.settrace(enter)
-        try:
-            yield
-        finally:
-            sys.settrace(previous)
+            def step(frame: FrameType, event: str, argument: Any) -> Any:
+                if event == "opcode" and frame.f_lasti in _touching(frame.f_code):
+                    before(frame)
+                return step
+
+            previous = sys.gettrace()
+            sys.settrace(enter)
+            try:
+                yield
+            finally:
+                sys.settrace(previous)
+
+        def leave(self, before: Before) -> None:
+            """It may go on as it is."""
+
+    _watch = _Watch()

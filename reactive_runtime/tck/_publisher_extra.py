@@ -324,13 +324,10 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             subscriber = ManualSubscriber[T](env, then=_waiting_for(gate))
             self._connect(env, self._publisher(env, elements), subscriber)
             patience.next()
-            item = _Race(patience, subscriber, gate, step, first)
-            try:
+            with _Race(patience, subscriber, gate, step, first) as item:
                 more = race(item)
-            finally:
-                gate.set()
-                item.held.release()
-            env.happens(item.returned, env.settings.call_timeout)
+                item.let_go()
+                env.happens(item.returned, env.settings.call_timeout)
             env.check(item.held.ended and item.first.ended, f"request(1) did not return; one was held at step {step}")
             item.kept()
             env.happens(item.delivered)
@@ -356,7 +353,10 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         subscriber.demand = 1
         whole = HeldCall(functools.partial(_held(subscriber).request, 1), sys.maxsize, env.wake, "tck-held")
         whole.start()  # held nowhere: it counts its steps
-        env.happens(lambda: whole.ended, env.settings.call_timeout)
+        try:
+            env.happens(lambda: whole.ended, env.settings.call_timeout)
+        finally:
+            whole.leave()
         subscriber.cancel()
         return max(1, math.ceil(whole.steps * cost / LONG_ENOUGH))
 
@@ -497,7 +497,7 @@ class _Patience:
 
 
 class _Race(Generic[T]):
-    """Two requests of two threads; one of them is held at a step. The gate holds `on_next`."""
+    """Two requests of two threads; one of them is held at a step, in a `with` block. The gate holds `on_next`."""
 
     def __init__(
         self, patience: _Patience, subscriber: ManualSubscriber[T], gate: threading.Event, step: int, first: int
@@ -511,6 +511,18 @@ class _Race(Generic[T]):
         self.gate = gate
         self.held = HeldCall(functools.partial(request, 1), step, self.env.wake, "tck-held")
         self.first = HeldCall(functools.partial(request, first), NEVER, self.env.wake, "tck-first")
+
+    def __enter__(self) -> _Race[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go()
+        self.held.leave()
+
+    def let_go(self) -> None:
+        """Neither a request nor a signal is held any more."""
+        self.gate.set()
+        self.held.release()
 
     def wait(self, call: HeldCall, condition: Callable[[], object]) -> bool:
         """Whether `call` did what is waited for."""

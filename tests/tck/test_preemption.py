@@ -30,6 +30,12 @@ class Counter:
         self.count += 1
 
 
+def assert_no_thread_is_watched() -> None:
+    """Of the tools that watch all threads of a process; up to Python 3.11 each thread is traced by itself."""
+    if sys.version_info >= (3, 12):
+        assert not any(sys.monitoring.get_tool(number) for number in range(6))
+
+
 def test_many_calls_are_held_at_once_each_at_its_own_step() -> None:
     counters = [Counter() for _ in range(12)]
     calls = [HeldCall(counter.add, at % 2, lambda: None, f"held-{at}") for at, counter in enumerate(counters)]
@@ -105,7 +111,7 @@ def test_a_call_that_is_never_held_is_not_stepped_through() -> None:
 @pytest.mark.parametrize(("step", "rule"), [("5 with 3.9 and 1.4", "1.3"), ("6 with demand", "3.8")])
 def test_a_race_waits_for_a_thread_that_is_late(step: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a busy machine: it was released before it was held, and the race passed after its first step."""
-    stepping = _preemption._stepping
+    stepping = _preemption._watch.stepping
 
     @contextlib.contextmanager
     def late(before: Callable[[FrameType | None], None]) -> Iterator[None]:
@@ -113,7 +119,7 @@ def test_a_race_waits_for_a_thread_that_is_late(step: str, rule: str, monkeypatc
         with stepping(before):
             yield
 
-    monkeypatch.setattr(_preemption, "_stepping", late)
+    monkeypatch.setattr(_preemption._watch, "stepping", late)
     assert judged(verification_of(STEPS[step])) == ("failed", rule)
 
 
@@ -187,6 +193,45 @@ def test_a_race_ends_where_both_wait_for_each_other() -> None:
             return Publisher(lambda: range(elements))
 
     assert "request(1) did not return" in outcome_of(Verification(), "between_two_requests").why
+    assert_no_thread_is_watched()
+
+
+@pytest.mark.parametrize("left", ["before it starts", "while it waits"])
+def test_a_call_that_never_ends_is_not_watched_once_it_is_left(left: str) -> None:
+    """All threads of the process were ten times as slow from then on."""
+    begun, gate, counter = threading.Event(), threading.Event(), Counter()
+
+    def endless() -> None:
+        counter.add()
+        begun.set()
+        gate.wait(PATIENCE)
+
+    held = HeldCall(endless, 1_000_000_000, lambda: None, "held")
+    if left == "before it starts":
+        held.leave()
+    held.start()
+    assert begun.wait(PATIENCE)
+    held.leave()
+    assert not held.ended
+    assert_no_thread_is_watched()
+    gate.set()
+    until(lambda: held.ended)
+    assert held.wrong is None
+
+
+def test_one_that_is_left_leaves_the_others_watched() -> None:
+    first, second = (HeldCall(Counter().add, 0, lambda: None, name) for name in ("first", "second"))
+    for held in (first, second):
+        held.start()
+        until(lambda held=held: held.reached)
+    first.leave()
+    second.advance(1)
+    until(lambda: second.reached)
+    for held in (first, second):
+        held.release()
+        until(lambda held=held: held.ended)
+    assert second.steps == 2
+    assert_no_thread_is_watched()
 
 
 def test_a_call_goes_on_step_by_step() -> None:
