@@ -223,13 +223,13 @@ def test_one_that_is_left_leaves_the_others_watched() -> None:
     first, second = (HeldCall(Counter().add, 0, lambda: None, name) for name in ("first", "second"))
     for held in (first, second):
         held.start()
-        until(lambda held=held: held.reached)
+        until(functools.partial(getattr, held, "reached"))
     first.leave()
     second.advance(1)
     until(lambda: second.reached)
     for held in (first, second):
         held.release()
-        until(lambda held=held: held.ended)
+        until(functools.partial(getattr, held, "ended"))
     assert second.steps == 2
     assert_no_thread_is_watched()
 

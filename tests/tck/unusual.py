@@ -94,18 +94,18 @@ def refuse(subscriber: Any, why: str) -> None:
 
 
 @cache
-def _pool_of(kind: type[Any]) -> ThreadPoolExecutor:
-    """Its threads end with the process. Two threads that ask at once may each make one, and use it."""
-    return ThreadPoolExecutor(24, kind.__name__)
+def _pool_of(kind: str) -> ThreadPoolExecutor:
+    """The one of a class; its threads end with the process. Two threads that ask at once may each make one, and use it."""
+    return ThreadPoolExecutor(24, kind)
 
 
-def on_its_pool(owner: object, act: Signal) -> None:
+def on_its_pool(owner: Any, act: Signal) -> None:
     """Do it on the pool of the class of its owner.
 
     No lock is held here: the kit holds calls at each step, and one held under a lock that all publishers of a class
     share would hold up every other check that runs beside it.
     """
-    _pool_of(type(owner)).submit(act)
+    _pool_of(type(owner).__name__).submit(act)
 
 
 # -- publishers ------------------------------------------------------------------------------------------------
