@@ -95,7 +95,7 @@ def refuse(subscriber: Any, why: str) -> None:
 
 @cache
 def _pool_of(kind: str) -> ThreadPoolExecutor:
-    """The one of a class; its threads end with the process. Two threads that ask at once may each make one, and use it."""
+    """The one of a class; its threads end with the process. Two that ask at once may each make one, and use it."""
     return ThreadPoolExecutor(24, kind)
 
 
