@@ -326,7 +326,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             patience.next()
             with _Race(patience, subscriber, gate, step, first) as item:
                 more = race(item)
-                item.let_go()
+                item.release()
                 env.happens(item.returned, env.settings.call_timeout)
             env.check(item.held.ended and item.first.ended, f"request(1) did not return; one was held at step {step}")
             item.kept()
@@ -516,10 +516,10 @@ class _Race(Generic[T]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.let_go()
+        self.release()
         self.held.leave()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Neither a request nor a signal is held any more."""
         self.gate.set()
         self.held.release()
