@@ -90,7 +90,7 @@ def explore(
         engine: What carries the threads of the program: "threads", or "greenlets", which are faster and know the points
             "sync" and "shared" only.
         job: Distinguishes explorations that run side by side: each is pinned to another core. None: by the number of
-            the process.
+            the worker, under pytest-xdist, and else of the process.
         gil: "assumed": threads change between two loads and stores only where an interpreter with a GIL lets another
             one in: at calls, and where a loop goes round. With the points "sync" and "shared" only.
 

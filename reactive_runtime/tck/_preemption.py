@@ -83,7 +83,7 @@ class HeldCall:
         self._go.set()
 
     def leave(self) -> None:
-        """Look at its steps no more: it is not to be held again, and may never end."""
+        """It is not to be held again, and may never end: other threads no longer pay for it."""
         self._left = True
         _watch.leave(self._before)
 
@@ -155,7 +155,10 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
 
         @contextlib.contextmanager
         def stepping(self, before: Before) -> Iterator[None]:
-            """Call `before` ahead of each instruction that touches something, on this thread, unless it is left."""
+            """Call `before` ahead of each instruction that touches something, on this thread.
+
+            When it is left, that may end at any time.
+            """
             self._begin(before)
             self._own.before = before
             try:
@@ -173,7 +176,7 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
                     self._watched.add(before)
 
         def leave(self, before: Before) -> None:
-            """Look at that thread no more, whether it comes to its end or not; any thread may say so, and again."""
+            """The tool is not needed for that thread any more; any thread may say so, and again."""
             with self._lock:
                 self._watched.discard(before)
                 if not self._watched:
@@ -240,6 +243,6 @@ else:
                 sys.settrace(previous)
 
         def leave(self, before: Before) -> None:
-            """It may go on as it is."""
+            """It goes on as it is."""
 
     _watch = _Watch()

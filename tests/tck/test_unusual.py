@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -10,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sinks import until
 
 from reactive_runtime.tck import Outcome, Verification
 from reactive_runtime.tck._factories import PublisherFactory
@@ -97,10 +100,39 @@ def test_there_are_enough_of_each_kind_and_each_says_what_is_unusual() -> None:
     assert all(made.__doc__ and made.__doc__.endswith(".") for made in ALL)
 
 
-def test_no_lock_is_shared_by_implementations_that_are_judged_side_by_side() -> None:
-    """The kit holds calls at each of their steps: one held under such a lock makes the others look as if they hang."""
-    locks = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Semaphore)
-    module = vars(unusual)
-    classes = [item for item in module.values() if isinstance(item, type) and item.__module__ == unusual.__name__]
-    owners = [vars(item) for item in classes] + [module]
-    assert not [name for owner in owners for name, item in owner.items() if isinstance(item, locks)]
+def shared(owner: Any) -> Iterator[tuple[str, Any]]:
+    """What all have in common: names of the module, and of its classes, and of the classes inside of those."""
+    for name, item in vars(owner).items():
+        yield name, item
+        if isinstance(item, type) and item.__module__ == unusual.__name__:
+            yield from shared(item)
+
+
+def test_what_is_judged_side_by_side_shares_neither_a_lock_nor_a_loop() -> None:
+    """The kit holds calls at each of their steps: one held under such a lock makes the others look as if they hang.
+
+    So does a signal that takes its time on such a loop.
+    """
+    kinds = (
+        type(threading.Lock()),
+        type(threading.RLock()),
+        threading.Condition,
+        threading.Semaphore,
+        asyncio.AbstractEventLoop,
+        unusual.Loop,
+    )
+    assert not [name for name, item in shared(unusual) if isinstance(item, kinds)]
+
+
+def test_relays_of_a_thread_share_a_loop_which_ends_with_them() -> None:
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        relays = [pool.submit(unusual.RelayOnALoop).result() for pool in (first, first, second)]
+    loops = [relay.home.loop for relay in relays]
+    assert loops[0] is loops[1] is not loops[2]
+    del relays[1:]
+    gc.collect()
+    until(loops[2].is_closed)
+    assert not loops[0].is_closed()
+    relays.clear()
+    gc.collect()
+    until(loops[0].is_closed)

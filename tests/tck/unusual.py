@@ -68,6 +68,22 @@ def on_a_thread(act: Signal) -> None:
     threading.Thread(target=act, daemon=True).start()
 
 
+class Loop:
+    """An asyncio loop on a thread of its own, which ends when nothing has this object any more."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        on_a_thread(partial(self.run, self.loop))
+        weakref.finalize(self, self.loop.call_soon_threadsafe, self.loop.stop).atexit = False
+
+    @staticmethod
+    def run(loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+
 def refuse_none(call: str, value: object) -> None:
     """1.9, 2.13."""
     if value is None:
@@ -1366,14 +1382,13 @@ class RelayOnALoop(Relay):
 
     def __init__(self) -> None:
         super().__init__()
-        if not hasattr(self.made, "loop"):
+        if not hasattr(self.made, "home"):
             # A subscriber of the kit may hold the loop for a while: checks that run side by side have one each.
-            self.made.loop = asyncio.new_event_loop()
-            on_a_thread(self.made.loop.run_forever)
-        self.loop = self.made.loop
+            self.made.home = Loop()
+        self.home = self.made.home
 
     def dispatch(self) -> None:
-        self.loop.call_soon_threadsafe(self.drain)
+        self.home.loop.call_soon_threadsafe(self.drain)
 
 
 @listed(PROCESSORS)
