@@ -100,14 +100,17 @@ FREE := .venv-free-threaded
 $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 	python=$$(.ci/free-threaded) && VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
 
-# All tests but those of Spark, of a JVM, of a browser, of type checkers and of the site.
+# All tests but those of Spark, of a JVM, of a browser, of type checkers and of the site. The explorer collects garbage
+# for each program; without a GIL that goes through the whole heap, which is small in a process that has run nothing else.
 FREE_TESTS := $(THREADS:%=tests/%) $(addprefix tests/,stress judging interop docs/test_names.py examples/test_flow_programs.py examples/test_found.py examples/test_game.py installed/test_plugin.py report/test_page.py test_docs.py test_style.py test_workflow.py)
 FREE_PYTEST := PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm or tools)" --dist loadgroup --ignore tests/operators/test_typing.py
 FREE_WAITING = $(filter $(WAITING) $(WAITING:%=%/%),$(FREE_TESTS))
-FREE_COMPUTING = $(filter-out $(FREE_WAITING),$(FREE_TESTS))
+FREE_EXPLORING = $(filter tests/explore,$(FREE_TESTS))
+FREE_COMPUTING = $(filter-out $(FREE_WAITING) $(FREE_EXPLORING),$(FREE_TESTS))
 test-free-threaded: $(FREE)/ready-test
 	status=0; \
 	$(if $(FREE_WAITING),$(FREE_PYTEST) --numprocesses $$((2 * $(WORKERS))) $(FREE_WAITING) || status=$$?;) \
+	$(if $(FREE_EXPLORING),$(FREE_PYTEST) --numprocesses $(WORKERS) $(FREE_EXPLORING) || status=$$?;) \
 	$(if $(FREE_COMPUTING),$(FREE_PYTEST) --numprocesses $(WORKERS) $(FREE_COMPUTING) || status=$$?;) \
 	exit $$status
 
