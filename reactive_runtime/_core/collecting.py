@@ -9,13 +9,18 @@ The answer: each thread knows whether a collection runs on it, and hands such wo
 
 Without a GIL there is one more way: what one thread made, and another one was the last to use, is freed by the first,
 at any instruction too, and nothing says so. For a loop, the frame that was interrupted is looked at there.
+
+The end of the interpreter stops such a thread wherever it is, with the locks that it has, and whoever needs one of them
+after that waits for ever. So it is waited for, up to `GRACE` seconds.
 """
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures._base
 import concurrent.futures.thread
 import gc
+import os
 import sys
 import weakref
 from collections.abc import Callable
@@ -32,6 +37,7 @@ from reactive_runtime._core import (
     subscription,
     task_source,
 )
+from reactive_runtime._core.exits import GRACE
 
 __all__ = ["inside", "outside"]
 
@@ -82,9 +88,37 @@ def _where_it_is_locked() -> bool:
 def outside(call: Callable[[], object]) -> None:
     """For a generator that ends: call, or, where it was freed and the thread may have a lock, on another one, soon."""
     if here.collects or (not _has_gil and _where_it_is_locked()):
+        ended = primitives.allocate_lock()
+        ended.acquire()
+        _under_way[ended] = None
         try:
-            primitives.begin_thread(call, ())
+            primitives.begin_thread(_to_its_end, (call, ended))
         except RuntimeError:  # the interpreter ends, or has no room for one more
-            call()
+            _to_its_end(call, ended)
     else:
         call()
+
+
+_under_way: Final[dict[Any, None]] = {}
+"""A lock for each call that is made on a thread of its own, which is released at its end. A key is written or removed
+in one operation, and all are copied in one: a collection may come at any instruction, so that no lock guards them."""
+
+
+def _to_its_end(call: Callable[[], object], ended: Any) -> None:
+    try:
+        call()
+    finally:
+        _under_way.pop(ended, None)
+        ended.release()
+
+
+def _wait() -> None:
+    """Until what is under way has ended: before the interpreter stops its threads."""
+    until = primitives.monotonic() + GRACE
+    for ended in list(_under_way):
+        ended.acquire(timeout=max(0.0, until - primitives.monotonic()))
+
+
+atexit.register(_wait)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_under_way.clear)  # its threads are the parent's

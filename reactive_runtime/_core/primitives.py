@@ -33,6 +33,7 @@ __all__ = [
     "Thread",
     "ThreadLocal",
     "ThreadPoolExecutor",
+    "allocate_lock",
     "begin_thread",
     "current_thread",
     "get_ident",
@@ -62,6 +63,7 @@ Empty = queue.Empty
 Thread = threading.Thread
 ThreadLocal = threading.local
 begin_thread = _thread.start_new_thread  # takes no lock of `threading`: where a thread may have it already
+allocate_lock = _thread.allocate_lock  # for such a thread: `Lock`, where no explorer stands behind the door
 get_ident = threading.get_ident
 current_thread = threading.current_thread
 main_thread = threading.main_thread

@@ -142,6 +142,42 @@ def test_a_thousand_flows_that_are_left_hang_no_thread_of_a_pool(program: str) -
     assert done.stdout == "[0, 1, 2]\n", done.stderr
 
 
+LEAVING = """
+import gc, sys, threading
+from reactive_runtime import Flow
+
+class Resource:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        print("leaves", flush=True)
+        threading.Event().wait({seconds})
+        print("left", flush=True)
+
+class Subscriber:
+    def on_subscribe(self, subscription):
+        self.subscription, self.me = subscription, self
+        subscription.request(1)
+
+    def on_next(self, element): ...
+    def on_error(self, error): ...
+    def on_complete(self): ...
+
+gc.disable()
+Flow.using(Resource, lambda _: Flow.range(1_000).concat(Flow.never())).subscribe(Subscriber())
+gc.collect()
+"""
+
+
+@pytest.mark.parametrize(("seconds", "printed"), [("0.5", "leaves\nleft\n"), ("", "leaves\n")], ids=["slow", "endless"])
+def test_the_end_of_the_process_waits_for_what_a_collection_has_ended(seconds: str, printed: str) -> None:
+    """But not for ever. Its thread was stopped with the locks that it had, and the main thread might wait for one."""
+    code = LEAVING.format(seconds=seconds)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (printed, "")
+
+
 def test_what_a_collection_ends_leaves_its_resource_behind_its_upstream() -> None:
     ended: list[str] = []
 
