@@ -10,8 +10,8 @@ The answer: each thread knows whether a collection runs on it, and hands such wo
 Without a GIL there is one more way: what one thread made, and another one was the last to use, is freed by the first,
 at any instruction too, and nothing says so. For a loop, the frame that was interrupted is looked at there.
 
-The end of the interpreter stops such a thread wherever it is, with the locks that it has, and whoever needs one of them
-after that waits for ever. So it is waited for, up to `GRACE` seconds.
+The end of the interpreter stops such a thread wherever it is, with the locks that it has, and the main thread, if it
+needs one of them after that, waits for ever. So it is waited for, up to `GRACE` seconds.
 """
 
 from __future__ import annotations
