@@ -239,9 +239,10 @@ class InnerSubscription:
     def next_signal(self) -> Any:
         """The next element, demanded or not, for an inner subscription whose elements do not go on."""
         drain = self.drain
-        return self._or_asked(
-            self.next_if_demanded() if drain.demanded else drain.pulling(self.next_if_demanded, demanded=True)
-        )
+        element = self.next_if_demanded() if drain.demanded else drain.pulling(self.next_if_demanded, demanded=True)
+        if element is PENDING and self._prefetch is not None:
+            self._ask()
+        return element
 
     @owner_only
     def next_signals(self, into: list[Any], most: int) -> Any:
@@ -250,7 +251,10 @@ class InnerSubscription:
         What came last: an element; PENDING or END, which are not in the list.
         """
         drain, taken = self.drain, partial(self._taken, into, most)
-        return self._or_asked(taken() if drain.demanded else drain.pulling(taken, demanded=True))
+        news = taken() if drain.demanded else drain.pulling(taken, demanded=True)
+        if news is PENDING and self._prefetch is not None:
+            self._ask()
+        return news
 
     def _taken(self, into: list[Any], most: int) -> Any:
         drain = self.drain
@@ -262,14 +266,13 @@ class InnerSubscription:
             news = self.next_if_demanded() if self.over or drain.stopped else self._next()
         return news
 
-    def _or_asked(self, news: Any) -> Any:
-        """PENDING: its upstream is asked for elements before it goes on."""
-        if news is PENDING and self._prefetch is not None:
-            if self._own:
-                self._pollable.request(self._portion)
-            elif isinstance(self._pollable, Combinator):
-                self.request(self._prefetch)  # of what hangs on it: the demand further down is not its measure
-        return news
+    def _ask(self) -> None:
+        """Ask the upstream, which had nothing: what it gives is not for the demand further down."""
+        if self._own:
+            self._pollable.request(self._portion)
+        elif isinstance(self._pollable, Combinator):
+            assert self._prefetch is not None
+            self.request(self._prefetch)  # of what hangs on it: the demand further down is not its measure
 
     def _next(self) -> Any:
         self._seen = False

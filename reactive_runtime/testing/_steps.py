@@ -530,9 +530,8 @@ class _Run:
             return self._failure is not None
 
     def _where(self) -> str:
-        if self._at < len(self._steps):
-            return f"step {self._at + 1}, {self._steps[self._at].text}"
-        return "after the last step"
+        at = self._at  # once: another thread asks where the one that verifies is, and that goes on meanwhile
+        return f"step {at + 1}, {self._steps[at].text}" if at < len(self._steps) else "after the last step"
 
     def _fail(self, what: str, cause: BaseException | None = None, *, where: str = "") -> None:
         """A step has failed."""
