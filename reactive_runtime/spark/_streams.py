@@ -64,14 +64,16 @@ def flow_of_stream(
 
     def taken(batch: _Batch) -> Flow[Any]:
         all_of_it = flow_of_rows(batch.df, prefetch_partitions, form, batch_rows)
-        all_of_it = all_of_it.take_until(Flow.from_future(batch.cut))
         # `concat` subscribes to the second when what follows has returned from the last row of the first.
         return Flow.concat(all_of_it, Flow.defer(batch.commit))
 
-    def begun(emitter: Emitter[_Batch]) -> None:
-        _Query(df, checkpoint, trigger, mode, emitter).start()
+    def subscribed() -> Flow[Any]:
+        cut: primitives.Future[object] = primitives.Future()
+        batches = Flow.create(lambda emitter: _Query(df, checkpoint, trigger, mode, emitter, cut).start(), capacity=2)
+        # Not inside of `taken`, which is called when there is demand: a flow without any fails as well.
+        return batches.concat_map(taken).take_until(Flow.from_future(cut))
 
-    return Flow.create(begun, capacity=2).concat_map(taken)
+    return Flow.defer(subscribed)
 
 
 class _NotTakenError(Exception):
@@ -93,8 +95,6 @@ class _Batch:
         self._lock = primitives.Lock()
         self._open = True  # _lock
         self._settled: primitives.Future[None] = primitives.Future()
-        self.cut: primitives.Future[object] = primitives.Future()
-        """Has an error where the flow is to fail, with rows that have not been taken."""
 
     def commit(self) -> Flow[Any]:
         """All rows have been taken."""
@@ -102,12 +102,10 @@ class _Batch:
             self._settled.set_result(None)
         return Flow.empty()
 
-    def refuse(self) -> bool:
-        """It will not be taken any more; False where it was, or has been refused."""
-        first = self._first()
-        if first:
+    def refuse(self) -> None:
+        """It will not be taken any more, unless it was."""
+        if self._first():
             self._settled.set_exception(_NotTakenError("this batch was not taken: the flow is over"))
-        return first
 
     def was_taken(self) -> bool:
         """Whether it was committed."""
@@ -134,7 +132,7 @@ _runs_lock = primitives.Lock()
 
 
 class _Query:
-    """The query of one subscription."""
+    """The query of one subscription. `cut` gets the error with which the flow fails, rows that wait or not."""
 
     def __init__(
         self,
@@ -143,6 +141,7 @@ class _Query:
         trigger: Mapping[str, Any] | None,
         mode: Mode,
         emitter: Emitter[_Batch],
+        cut: primitives.Future[object],
     ) -> None:
         writer = df.writeStream.outputMode(mode).foreachBatch(self._hand_over)
         if checkpoint is not None:
@@ -155,6 +154,7 @@ class _Query:
         self._goes_on = folder is not None and (folder / "offsets").exists()
         self._place = str(folder.absolute()) if folder is not None else str(checkpoint)
         self._emitter = emitter
+        self._cut = cut
         self._lock = primitives.Lock()
         self._over = False  # _lock
         self._batch: _Batch | None = None  # _lock; the one that Spark waits for; None: there has been none
@@ -184,12 +184,10 @@ class _Query:
             over, batch = self._over, self._batch
         if failure is None:
             self._emitter.complete()
-        elif over:
-            return
-        elif batch is not None and batch.refuse():
-            batch.cut.set_exception(failure)
-        else:
-            self._emitter.error(failure)
+        elif not over:
+            if batch is not None:
+                batch.refuse()
+            self._cut.set_exception(failure)
 
     def _watched(self, query: Any) -> SparkError | None:
         """Wait until it has ended, or is about to; why, where that was not its own end. Raises what it failed with."""

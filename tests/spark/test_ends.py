@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,26 @@ def test_a_query_that_another_stops_ends_its_flow_with_an_error(
     first = demand // 7 * 7
     again = Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=ALL)
     assert [row[0] for row in again] == list(range(first, 21))
+
+
+def test_a_query_that_another_stops_ends_a_flow_without_demand_whose_batch_waits(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is asked for, so that nothing subscribes to the rows of the batch."""
+    handed_over = threading.Event()
+    hand_over = _Query._hand_over
+
+    def noted(query: _Query, df: Any, number: int) -> None:
+        handed_over.set()
+        hand_over(query, df, number)
+
+    monkeypatch.setattr(_Query, "_hand_over", noted)
+    sink = Sink(0)
+    Flow.from_stream(numbers(spark, tmp_path / "in"), checkpoint=tmp_path / "checkpoint").subscribe(sink)
+    assert handed_over.wait(PATIENCE)
+    the_query(spark).stop()
+    assert ended(sink).startswith(STOPPED)
+    assert sink.elements == []
 
 
 def test_stop_returns_while_the_subscriber_holds_a_row(spark: Any, tmp_path: Path) -> None:
@@ -179,7 +200,7 @@ def test_a_query_that_comes_to_its_own_end_while_it_is_looked_at_completes(spark
 
     taking: Any = Taking()
     frame: Any = Frame()
-    _Query(frame, tmp_path / "checkpoint", ALL, "append", taking).start()
+    _Query(frame, tmp_path / "checkpoint", ALL, "append", taking, Future()).start()
     until(lambda: bool(emitted))
     assert emitted == ["on_complete"]
 
@@ -188,7 +209,7 @@ PROGRAM = """
 import os, signal, sys, threading
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from sinks import PATIENCE, Sink
+from sinks import PATIENCE, Sink, until
 from reactive_runtime import Flow
 from reactive_runtime.spark import session
 from reactive_runtime.spark._spark_session import BRIEF
@@ -199,6 +220,7 @@ spark.range(0, 20, 1, 1).toDF("n").write.parquet(str(folder / "in"))
 rows = spark.readStream.schema("n long").parquet(str(folder / "in"))
 holds, waits, asks = Sink(3), Sink(0), Sink(30)
 Flow.from_stream(rows, checkpoint=folder / "one").subscribe(holds)
+Flow.from_stream(rows, checkpoint=folder / "three").subscribe(waits)
 idle = Sink(100)
 Flow.from_stream(rows, checkpoint=folder / "two").subscribe(idle)
 frame = Flow.from_dataframe(spark.range(0, 100, 1, 10))
@@ -206,6 +228,8 @@ frame.subscribe(asks)
 holds.wait_for(3)
 idle.wait_for(20)
 asks.wait_for(30)
+waits.subscribed.wait(PATIENCE)
+until(lambda: len(spark.streams.active) == 3)
 if way == "stop":
     spark.stop()
 else:
@@ -213,7 +237,7 @@ else:
     for process in (spark.sparkContext._gateway.proc,):
         process.wait()
 asks.subscription.request(100)
-sinks = {"holds": holds, "idle": idle, "asks": asks}
+sinks = {"holds": holds, "waits": waits, "idle": idle, "asks": asks}
 frame.subscribe(late := Sink())
 sinks["late"] = late
 for name, sink in sinks.items():
@@ -237,8 +261,8 @@ def test_a_session_that_was_stopped_and_a_jvm_that_is_gone_are_reported_at_once(
     )
     words = "the session of Spark was stopped" if way == "stop" else "the JVM of Spark is gone"
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert set(told) == {"holds", "idle", "asks", "late"}, done.stderr[-3000:]
+    assert set(told) == {"holds", "waits", "idle", "asks", "late"}, done.stderr[-3000:]
     for name, end in told.items():
-        what = "from_stream" if name in ("holds", "idle") else "from_dataframe"
+        what = "from_stream" if name in ("holds", "waits", "idle") else "from_dataframe"
         assert end.startswith("on_error"), (name, end)
         assert f"SparkError('{what}: {words}" in end or f"SparkError('from_dataframe: {words}" in end, (name, end)
