@@ -53,17 +53,11 @@ _LOCKED: Final = frozenset(
 _has_gil: Final = primitives.has_gil()
 
 
-class ThisThread(primitives.ThreadLocal):
-    """What each thread knows of itself."""
-
-    collects: bool = False
-    """Whether a collection of garbage runs on it."""
+here = primitives.ThreadLocal()
+"""What each thread knows of itself: `collects`, whether a collection of garbage runs on it, once there was one."""
 
 
-here = ThisThread()
-
-
-def _collects(phase: str, info: dict[str, Any], here: ThisThread = here) -> None:
+def _collects(phase: str, info: dict[str, Any], here: Any = here) -> None:
     # Nothing global: at the end of the interpreter, modules are empty.
     here.collects = phase == "start"
 
@@ -73,7 +67,7 @@ gc.callbacks.append(_collects)
 
 def inside() -> bool:
     """Whether this thread is inside of a collection of garbage."""
-    return here.collects
+    return getattr(here, "collects", False)
 
 
 def _where_it_is_locked() -> bool:
@@ -87,7 +81,7 @@ def _where_it_is_locked() -> bool:
 
 def outside(call: Callable[[], object]) -> None:
     """For a generator that ends: call, or, where it was freed and the thread may have a lock, on another one, soon."""
-    if here.collects or (not _has_gil and _where_it_is_locked()):
+    if inside() or (not _has_gil and _where_it_is_locked()):
         ended = primitives.allocate_lock()
         ended.acquire()
         _under_way[ended] = None

@@ -50,6 +50,7 @@ from reactive_runtime._core.ownership import owner_only
 from reactive_runtime._core.passing import signalled
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
+from reactive_runtime._core.sentinels import sentinel
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
 from reactive_runtime._core.task_source import TaskSource
 from reactive_runtime._spec import MAX_DEMAND
@@ -61,17 +62,10 @@ if TYPE_CHECKING:
 __all__ = ["END", "PENDING", "Clock", "Combinator", "Elements", "InnerSubscription", "ReadySet", "Timer"]
 
 
-class End:
-    """The type of `END`."""
-
-    def __repr__(self) -> str:
-        return "END"
-
-
-END: Final = End()
+END: Final = sentinel("END")
 """What an inner subscription gives when its upstream has completed."""
 
-NOTHING: Final = object()
+NOTHING: Final = sentinel("NOTHING")
 
 DEPTH: Final = 12
 """Operators that hang on one drain, one above the other, at most: the next upstream has a drain of its own, since each

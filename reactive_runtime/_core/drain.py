@@ -236,7 +236,7 @@ class Drain:
     def _hand_over(self, task: Task, *, resubmitted: bool) -> bool:
         executor = self.executor or self.home
         assert executor is not None
-        if trampoline.here.refusing is executor:
+        if trampoline.refuses(executor):
             task.refuse(RejectedError(f"{executor_name(executor)} drops its tasks, and would not run a stream's"))
             return False
         try:
@@ -311,7 +311,7 @@ class Task:
             if not self.started:
                 # The executor may hold a lock of its own meanwhile, and a submission would wait for it for ever.
                 here, executor = trampoline.here, self.drain.executor or self.drain.home
-                before, here.refusing = here.refusing, executor
+                before, here.refusing = getattr(here, "refusing", None), executor
                 try:
                     self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))
                 finally:

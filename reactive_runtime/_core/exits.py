@@ -43,14 +43,8 @@ __all__ = [
 R = TypeVar("R")
 
 
-class ThisThread(primitives.ThreadLocal):
-    """What each thread knows of itself."""
-
-    streams: bool = False
-    """Whether it is at work for a stream."""
-
-
-here = ThisThread()
+here = primitives.ThreadLocal()
+"""What each thread knows of itself: `streams`, whether it is at work for a stream; not there before its first call."""
 
 
 class Unwinding(BaseException):
@@ -61,7 +55,7 @@ def goes_up(error: BaseException) -> bool:
     """Whether what was raised goes on up, once its stream has ended: an exit, on the caller's ground."""
     if isinstance(error, Exception):
         return False
-    return interrupts(error) or not here.streams
+    return interrupts(error) or not getattr(here, "streams", False)
 
 
 def interrupts(error: BaseException) -> bool:
@@ -73,12 +67,16 @@ def interrupts(error: BaseException) -> bool:
 
 def contained(call: Callable[..., R], *args: Any) -> R:
     """Call on a stream's ground: exits of the streams that run inside go no further."""
-    before = here.streams
-    here.streams = True  # always: what a call does must not depend on what the thread did before (the explorer)
+    local = here
+    try:
+        before: bool = local.streams
+    except AttributeError:
+        before = False
+    local.streams = True  # always: what a call does must not depend on what the thread did before (the explorer)
     try:
         return call(*args)
     finally:
-        here.streams = before
+        local.streams = before
 
 
 def each(calls: Iterable[Callable[[], object]]) -> None:

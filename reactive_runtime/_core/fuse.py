@@ -64,6 +64,7 @@ from reactive_runtime._core.reading import (
     own_names,
     source_of,
 )  # fmt: skip
+from reactive_runtime._core.sentinels import sentinel
 from reactive_runtime._core.step import STOP, Step
 
 __all__ = [
@@ -80,14 +81,7 @@ __all__ = [
 ]
 
 
-class Pending:
-    """The type of `PENDING`."""
-
-    def __repr__(self) -> str:
-        return "PENDING"
-
-
-PENDING: Final = Pending()
+PENDING: Final = sentinel("PENDING")
 """Yielded by an upstream that has nothing now and may have later. Every loop hands it on as it is."""
 
 

@@ -62,6 +62,7 @@ SimpleQueue = queue.SimpleQueue
 Empty = queue.Empty
 Thread = threading.Thread
 ThreadLocal = threading.local
+"""The core derives nothing from it: on 3.13 without a GIL a look at what is derived takes a lock of all threads."""
 begin_thread = _thread.start_new_thread  # takes no lock of `threading`: where a thread may have it already
 allocate_lock = _thread.allocate_lock  # for such a thread: `Lock`, where no explorer stands behind the door
 get_ident = threading.get_ident

@@ -26,24 +26,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation
 from reactive_runtime._core.exits import goes_up
+from reactive_runtime._core.sentinels import sentinel
 
 if TYPE_CHECKING:
     from reactive_runtime._core.pollable import Pollable
 
-__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "own_method", "release_held"]
+__all__ = ["STOP", "Each", "Step", "describe", "end_is_certain", "heard_above", "own_method", "release_held"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Ending:
-    """The type of `STOP`."""
-
-    def __repr__(self) -> str:
-        return "STOP"
-
-
-STOP: Final = Ending()
+STOP: Final = sentinel("STOP")
 """Returned by `on_next`: the stream is complete, the upstream is to be cancelled."""
 
 Each = Generator[R, None, Any]

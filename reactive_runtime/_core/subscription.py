@@ -28,6 +28,7 @@ from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_ele
 from reactive_runtime._core.naming import a_kind
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
+from reactive_runtime._core.sentinels import sentinel
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
 from reactive_runtime._spec import MAX_DEMAND, Subscriber
 from reactive_runtime._texts import shown
@@ -35,7 +36,7 @@ from reactive_runtime.errors import RejectedError, SubscriberError
 
 __all__ = ["PulledSubscription", "invalid_demand"]
 
-_END: Final = object()
+_END: Final = sentinel("END")
 
 
 def invalid_demand(n: object) -> Exception:

@@ -22,7 +22,7 @@ from typing import Final
 
 from reactive_runtime._core import primitives
 
-__all__ = ["LIMIT", "here", "later", "launch", "others", "work"]
+__all__ = ["LIMIT", "here", "later", "launch", "others", "refuses", "work"]
 
 LIMIT: Final = 24
 """How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""
@@ -30,27 +30,29 @@ LIMIT: Final = 24
 Job = Callable[[], object]
 
 
-class ThisThread(primitives.ThreadLocal):
-    """What each thread knows of itself; made anew for each, as all thread-local objects are."""
+here = primitives.ThreadLocal()
+"""What each thread knows of itself; not there before its first job.
 
-    depth: int = 0
-    """How many jobs stand on one another."""
-
-    refusing: Executor | None = None
-    """The executor that drops a task of a drain now (`_core.drain`)."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[Job] = deque()
-        """The jobs that would have been too many."""
+`depth`: how many jobs stand on one another. `waiting`: a deque of the jobs that would have been too many.
+`refusing`: the executor that drops a task of a drain now (`_core.drain`), or None.
+"""
 
 
-here = ThisThread()
+def _begin() -> None:
+    """This thread's first job."""
+    here.waiting = deque()
+    here.refusing = getattr(here, "refusing", None)
+    here.depth = 0  # last: where it is, the others are
 
 
 def launch(job: Job) -> None:
     """Run `job` here and now; or, where the stack is too deep for it, when it has come down."""
     local = here
-    depth = local.depth
+    try:
+        depth: int = local.depth
+    except AttributeError:
+        _begin()
+        depth = 0
     if depth >= LIMIT:
         local.waiting.append(job)
         return
@@ -65,6 +67,8 @@ def launch(job: Job) -> None:
 
 def work(jobs: Iterable[Job]) -> None:
     """Run `jobs`, in order, behind what waits on this thread already; where the stack is too deep, later."""
+    if not hasattr(here, "depth"):
+        _begin()
     here.waiting.extend(jobs)
     if here.depth < LIMIT:
         launch(_in_turn)
@@ -77,7 +81,15 @@ def later(job: Job) -> None:
 
 def others() -> bool:
     """Whether jobs wait on this thread for the one that asks to give way."""
-    return bool(here.waiting)
+    return bool(getattr(here, "waiting", False))
+
+
+def refuses(executor: Executor) -> bool:
+    """Whether that executor drops a task of a drain now, on this thread."""
+    try:
+        return here.refusing is executor
+    except AttributeError:  # before its first job
+        return False
 
 
 def _in_turn() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from reactive_runtime._core.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._core.sentinels import sentinel
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._texts import shown
@@ -21,14 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-class _Missing:
-    """The type of `MISSING`."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final[Any] = _Missing()
+MISSING: Final[Any] = sentinel("MISSING")
 """No element, or no default."""
 
 

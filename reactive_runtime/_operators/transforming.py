@@ -12,6 +12,7 @@ from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import flow_type
 from reactive_runtime._core.passing import passing
+from reactive_runtime._core.sentinels import sentinel
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._texts import shown
@@ -522,22 +523,19 @@ class _MapNotNone(_OfFunction[T, R]):
             yield result
 
 
-NO_ITEMS: Iterator[Any] = iter(())
-"""There is no iterator under way."""
-
-
 class _Many(Step[T, R]):
     """An element becomes those of an iterator, which is closed if the stream ends before it."""
 
     expands = True
-    iterator: Iterator[Any] = NO_ITEMS
+    iterator: Iterator[Any] | None = None
+    """The one under way."""
 
     def holds(self) -> bool:
-        return self.iterator is not NO_ITEMS
+        return self.iterator is not None
 
     def dispose(self) -> Iterable[object]:
         close = getattr(self.iterator, "close", None)
-        self.iterator = NO_ITEMS
+        self.iterator = None
         if close is not None:
             close()
         return ()
@@ -591,7 +589,7 @@ class _FlatMapIterable(_Many[T, R]):
             if item is None:
                 raise _none_among(f"{self}", items, self.iterator, element)
             yield item
-        self.iterator = NO_ITEMS
+        self.iterator = None
 
     def __str__(self) -> str:
         return f"flat_map_iterable({describe(self.fn)})"
@@ -609,7 +607,7 @@ class _Flatten(_Many[Iterable[R], R]):
             if item is None:
                 raise _none_among(f"{self}", element, self.iterator, element)
             yield item
-        self.iterator = NO_ITEMS
+        self.iterator = None
 
     def __str__(self) -> str:
         return "flatten()"
@@ -642,11 +640,7 @@ class _Enumerate(Step[T, tuple[int, T]]):
         return "enumerate()"
 
 
-class _None:
-    """The type of `NO_ELEMENT`."""
-
-
-NO_ELEMENT: Any = _None()
+NO_ELEMENT: Any = sentinel("NO_ELEMENT")
 
 
 class _Pairwise(Step[T, tuple[T, T]]):

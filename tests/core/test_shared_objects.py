@@ -1,0 +1,63 @@
+"""What all threads look at, for each element or turn of a drain, does not keep them in each other's way.
+
+Without a GIL an object counts its references, so that one which all threads read goes from core to core, once for each
+read; classes, functions and modules are exempt. How long that takes depends on the machine: what is used is looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from types import FunctionType, ModuleType, NoneType
+from typing import Any
+
+import pytest
+
+import reactive_runtime._core
+import reactive_runtime._operators
+from reactive_runtime._core import combinator, exits, fuse, primitives, step, trampoline
+
+MODULES = [
+    importlib.import_module(f"{package.__name__}.{found.name}")
+    for package in (reactive_runtime._core, reactive_runtime._operators)
+    for found in pkgutil.iter_modules(package.__path__)
+]
+
+
+def compared(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The names of a module that it compares something with by `is`, and what they are."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Compare) and any(isinstance(item, ast.Is | ast.IsNot) for item in node.ops):
+            for side in (node.left, *node.comparators):
+                if isinstance(side, ast.Name) and side.id in vars(module):
+                    yield side.id, vars(module)[side.id]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.removeprefix("reactive_runtime."))
+def test_what_elements_are_compared_with_is_exempt_from_counting(module: ModuleType) -> None:
+    exempt = (type, FunctionType, NoneType)
+    assert [name for name, value in compared(module) if not isinstance(value, exempt)] == []
+
+
+def test_comparisons_are_found() -> None:
+    assert {"PENDING"} <= {name for name, _ in compared(fuse)}
+    assert {"END", "NOTHING", "PENDING"} <= {name for name, _ in compared(combinator)}
+
+
+@pytest.mark.parametrize("sentinel", [fuse.PENDING, combinator.END, combinator.NOTHING, step.STOP])
+def test_a_sentinel_is_shown_by_its_name(sentinel: type) -> None:
+    assert repr(sentinel) == sentinel.__name__
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.removeprefix("reactive_runtime."))
+def test_what_a_thread_knows_of_itself_takes_no_lock_of_all_threads(module: ModuleType) -> None:
+    """Where a class derives from `threading.local`, CPython 3.13 looks at its bases, under one lock of all threads."""
+    derived = [name for name, value in vars(module).items() if issubclass(type(value), primitives.ThreadLocal)]
+    assert [name for name in derived if type(vars(module)[name]) is not primitives.ThreadLocal] == []
+
+
+def test_thread_locals_are_found() -> None:
+    assert all(type(module.here) is primitives.ThreadLocal for module in (exits, trampoline))
