@@ -69,7 +69,11 @@ def flow_of_stream(
 
     def subscribed() -> Flow[Any]:
         cut: primitives.Future[object] = primitives.Future()
-        batches = Flow.create(lambda emitter: _Query(df, checkpoint, trigger, mode, emitter, cut).start(), capacity=2)
+
+        def begun(emitter: Emitter[_Batch]) -> None:
+            _Query(df, checkpoint, trigger, mode, emitter, cut).start()
+
+        batches = Flow.create(begun, capacity=2)
         # Not inside of `taken`, which is called when there is demand: a flow without any fails as well.
         return batches.concat_map(taken).take_until(Flow.from_future(cut))
 
