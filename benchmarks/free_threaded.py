@@ -41,6 +41,9 @@ FANNED = 400
 SUBSCRIBERS = 100
 FANNED_TURNS = 50
 
+SEPARATE = 3_000
+"""Subscriptions one after the other, of ten elements each."""
+
 LIVE = 10_000
 EACH = 20
 
@@ -247,6 +250,58 @@ def fan_out(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
     return {f"fan-out to {SUBSCRIBERS}, {n}": partial(by_processor, pools[n]) for n in THREADS}
 
 
+def separate(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
+    """Flows that share nothing, each on a pool of its own: one long, and many short ones after each other."""
+    from reactive_runtime import Flow, Subscription
+
+    own = (pools[1], other)
+
+    class Next:
+        """Subscribes the next one when it has completed."""
+
+        def __init__(self, flow: Flow[int]) -> None:
+            self.flow = flow
+            self.left = SEPARATE
+            self.done = threading.Event()
+
+        def on_subscribe(self, subscription: Subscription, /) -> None:
+            subscription.request(100)
+
+        def on_next(self, element: int, /) -> None:
+            pass
+
+        def on_error(self, error: BaseException, /) -> None:
+            raise error
+
+        def on_complete(self) -> None:
+            self.left -= 1
+            if self.left:
+                self.flow.subscribe(self)
+            else:
+                self.done.set()
+
+    def by_elements(threads: int) -> None:
+        sums = [Sum() for _ in range(threads)]
+        for pool, item in zip(own, sums, strict=False):
+            flow = Flow.range(FUSED).map(add).filter(odd).subscribe_on(pool)
+            flow.subscribe(item.on_next, on_complete=item.done.set)
+        for item in sums:
+            item.done.wait()
+
+    def by_subscriptions(threads: int) -> None:
+        chains = [Next(Flow.range(10).subscribe_on(pool)) for pool in own[:threads]]
+        for item in chains:
+            item.flow.subscribe(item)
+        for item in chains:
+            item.done.wait()
+
+    ways: dict[str, Way] = {}
+    for n in THREADS:
+        ways[f"a flow on a pool of its own, {n}"] = partial(by_elements, n)
+        ways[f"{SEPARATE:,} flows on a pool of their own, {n}"] = partial(by_subscriptions, n)
+    return ways
+
+
 def live(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
     """Ten thousand subscriptions, made and served by the threads of one pool, from the first to the last element."""
     from reactive_runtime import Flow, Subscription
@@ -313,6 +368,7 @@ WORKS: dict[str, Callable[[Pools, ThreadPoolExecutor], dict[str, Way]]] = {
     "boundary": boundary,
     "fused": fused,
     "fan_out": fan_out,
+    "separate": separate,
     "live": live,
 }
 
@@ -415,7 +471,7 @@ def show(work: str, seconds: dict[str, dict[str, list[Took]]]) -> None:
         print(f"| {way} | " + " | ".join(cells) + " |")
     for way in next(iter(seconds.values())):
         if way.endswith("2") and (alone := way[:-1] + "1") in next(iter(seconds.values())):
-            times = 2 if work == "fused" else 1  # there each thread does all of the work
+            times = 2 if work in ("fused", "separate") else 1  # there each thread does all of the work
             clock = [f"{ratio(ways[alone], ways[way]) * times:.2f}" for ways in seconds.values()]
             used = [f"{ratio(ways[alone], ways[way], 1) * times:.0%}" for ways in seconds.values()]
             cells = [f"{by_clock}, {by_processor}" for by_clock, by_processor in zip(clock, used, strict=True)]
