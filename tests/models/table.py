@@ -47,6 +47,11 @@ def all_made(items: Items) -> list[Any]:
     return [Made(*item) for item in whole(items)]
 
 
+def others_made(items: Items) -> list[Any]:
+    """Where calls run side by side and are not kept in order, the one that fails may be the last to return."""
+    return [Made(*item) for item in items if not breaks(item)]
+
+
 def breaking(items: Items, end: str) -> str:
     return "error" if any(map(breaks, items)) else end
 
@@ -55,7 +60,9 @@ def calls(
     apply: Callable[[Flow[Any], Place], Flow[Any]], most: Callable[[int, int], int] | None = None, **more: Any
 ) -> Entry:
     """Each element becomes what `made` makes of it."""
-    return Entry(apply, all_made, breaking, **{"eats": breaks, "most": most, "fails": BrokenError, **more})
+    side_by_side = more.get("waits") and not more.get("ordered", True)
+    model = others_made if side_by_side else all_made
+    return Entry(apply, model, breaking, **{"eats": breaks, "most": most, "fails": BrokenError, **more})
 
 
 def even(item: Any) -> bool:
@@ -149,7 +156,7 @@ TABLE: dict[str, Entry] = {
     ),
     "flat_map, coroutines, errors at the end": Entry(
         lambda f, p: f.flat_map(made_later, concurrency=2, delay_error=True),
-        lambda xs: [Made(*x) for x in xs if not breaks(x)],
+        others_made,
         lambda xs, end: end if end != "complete" or not any(map(breaks, xs)) else "error",
         fails=BrokenError,
         eats=breaks,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
+from models import table
 from models.running import hold
-from models.scripts import Script, scripts
+from models.scripts import Item, Script, scripts
 from models.table import TABLE
 
 
@@ -15,3 +19,20 @@ from models.table import TABLE
 @given(script=scripts())
 def test_an_operator_gives_what_its_model_gives(name: str, script: Script) -> None:
     hold(TABLE[name], script)
+
+
+@pytest.mark.parametrize("values", [[7, 2, 3], [2, 7, 3], [7, 7, 2]])
+@pytest.mark.parametrize("demand", [(1, 2), (5, 2)])
+def test_a_call_that_fails_may_be_the_last_to_return(
+    values: list[int], demand: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine: what was called after it has been delivered by then."""
+    made = table.made
+
+    def late(item: Item) -> Any:
+        if table.breaks(item):
+            time.sleep(0.02)
+        return made(item)
+
+    monkeypatch.setattr(table, "made", late)
+    hold(TABLE["map_parallel, on a pool, as they are done"], Script(values, "complete", "pulled", demand, None, False))
