@@ -67,17 +67,27 @@ def flow_of_stream(
         # `concat` subscribes to the second when what follows has returned from the last row of the first.
         return Flow.concat(all_of_it, Flow.defer(batch.commit))
 
-    def subscribed() -> Flow[Any]:
+    def from_stream() -> Flow[Any]:
         cut: primitives.Future[object] = primitives.Future()
 
         def begun(emitter: Emitter[_Batch]) -> None:
             _Query(df, checkpoint, trigger, mode, emitter, cut).start()
 
         batches = Flow.create(begun, capacity=2)
-        # Not inside of `taken`, which is called when there is demand: a flow without any fails as well.
-        return batches.concat_map(taken).take_until(Flow.from_future(cut))
 
-    return Flow.defer(subscribed)
+        def failing(ends: Emitter[Any]) -> None:  # the hook gets it, where the flow was cancelled meanwhile
+            cut.add_done_callback(lambda done: ends.error(_error_of(done)))
+
+        # Not inside of `taken`, which is called when there is demand: a flow without any fails as well.
+        return batches.concat_map(taken).take_until(Flow.create(failing))
+
+    return Flow.defer(from_stream)
+
+
+def _error_of(failed: primitives.Future[object]) -> BaseException:
+    error = failed.exception()
+    assert error is not None, "a flow is cut by an error only"
+    return error
 
 
 class _NotTakenError(Exception):

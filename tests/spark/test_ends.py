@@ -84,6 +84,7 @@ def test_a_query_that_another_stops_ends_a_flow_without_demand_whose_batch_waits
     the_query(spark).stop()
     assert ended(sink).startswith(STOPPED)
     assert sink.elements == []
+    assert not hasattr(sink.error, "__notes__"), "it is Spark's error, and of no operator"
 
 
 def test_stop_returns_while_the_subscriber_holds_a_row(spark: Any, tmp_path: Path) -> None:
