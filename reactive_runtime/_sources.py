@@ -649,7 +649,7 @@ class _Using(_Defer):
                     passed = error
                     raise
                 finally:  # before the resource goes
-                    if collecting.inside():
+                    if isinstance(passed, GeneratorExit) and collecting.inside():
                         resource.first = partial(self.leave, inner)
                     else:
                         self.leave(inner)
