@@ -68,11 +68,9 @@ def interrupts(error: BaseException) -> bool:
 def contained(call: Callable[..., R], *args: Any) -> R:
     """Call on a stream's ground: exits of the streams that run inside go no further."""
     local = here
-    try:
-        before: bool = local.streams
-    except AttributeError:
-        before = False
-    local.streams = True  # always: what a call does must not depend on what the thread did before (the explorer)
+    # No `except`, and always: what a call does must not depend on what the thread did before (the explorer).
+    before: bool = getattr(local, "streams", False)
+    local.streams = True
     try:
         return call(*args)
     finally:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from searching import NIGHT, holds_with_few_preemptions
+from sinks import Sink
 
 from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own, Reach
+from reactive_runtime import Flow
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import cancel, explore, explore_publisher, programs, request
 
@@ -95,3 +98,26 @@ def test_larger_programs_hold_in_a_sample_of_their_schedules(scenario: Any) -> N
 def test_generated_programs_keep_the_rules(actors: list[Any]) -> None:
     for own in (PUBLISHERS[1], PUBLISHERS[6]):
         explore_publisher(own.factory, actors, elements=own.elements, schedules=60).assert_holds()
+
+
+class HandedOver:
+    """A boundary, in whose pool the first task of a run is the first of its thread, or of one that outlived a run."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1)
+        self.sink = Sink(demand=1)
+        Flow.range(0, 3).publish_on(self.pool).subscribe(self.sink)
+
+    def actor_one(self) -> None:
+        self.sink.subscription.request(5)
+
+    def actor_two(self) -> None:
+        self.seen = list(self.sink.elements)
+
+    def at_end(self) -> None:
+        assert self.sink.elements == [0, 1, 2]
+
+
+@pytest.mark.parametrize("points", ["line", "opcode"])
+def test_a_run_does_the_same_whatever_its_threads_have_done_before(points: Any) -> None:
+    assert explore(HandedOver, points=points, strategy="bounded", bound=0, schedules=30).verdict.kind == "exhausted"
