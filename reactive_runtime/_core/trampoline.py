@@ -95,7 +95,11 @@ def refuses(executor: Executor) -> bool:
 def _in_turn() -> None:
     waiting = here.waiting
     while waiting:
-        waiting.popleft()()
+        try:
+            job = waiting.popleft()
+        except IndexError:  # a collection, or the handler of a signal, has worked them off since
+            return
+        job()
 
 
 def _work_off() -> None:

@@ -7,14 +7,16 @@ import gc
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from sinks import Sink, until
 
 from reactive_runtime import Flow
-from reactive_runtime._core import collecting, primitives
+from reactive_runtime._core import collecting, primitives, trampoline
 
 
 class Left:
@@ -211,3 +213,66 @@ def test_at_the_end_of_the_interpreter_no_thread_is_begun(monkeypatch: pytest.Mo
     called: list[bool] = []
     collecting.outside(lambda: called.append(True))
     assert called == [True]
+
+
+def in_a_collection(what: Callable[[], object]) -> None:
+    """Call it in a finaliser that a collection of garbage calls."""
+
+    class Freed:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            what()
+
+    Freed()
+    gc.collect()
+
+
+@pytest.mark.parametrize("leaves", [OSError("left"), None], ids=["its exit fails", "its exit works"])
+@pytest.mark.parametrize("fails", [ValueError("inside"), None], ids=["the flow fails", "the flow completes"])
+def test_using_that_comes_to_its_own_end_in_a_collection_ends_as_it_does_elsewhere(
+    fails: Exception | None, leaves: Exception | None
+) -> None:
+    """What a finaliser runs was not freed: its resource has been left when the call returns, with the user's error."""
+    seen: list[Any] = []
+
+    class Resource:
+        def __enter__(self) -> int:
+            return 1
+
+        def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+            seen.append(error)
+            if leaves is not None:
+                raise leaves
+
+    def run() -> None:
+        flow = Flow.using(Resource, lambda n: Flow.just(n) if fails is None else Flow.error(fails))
+        try:
+            seen.append(flow.to_list().block())
+        except Exception as error:
+            seen.append(error)
+
+    run()
+    elsewhere = seen[:]
+    seen.clear()
+    in_a_collection(run)
+    assert seen == elsewhere
+    assert seen == [fails, leaves or fails or [1]]
+
+
+def test_jobs_that_are_worked_off_between_a_look_and_the_next_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection, or the handler of a signal, may run a flow at any instruction, which takes what waits."""
+
+    class WorkedOff(deque[Callable[[], object]]):
+        def __bool__(self) -> bool:
+            there = len(self) > 0
+            while len(self):
+                self.popleft()()
+            return there
+
+    ran: list[int] = []
+    trampoline.launch(lambda: None)  # the thread's first job has been
+    monkeypatch.setattr(trampoline.here, "waiting", WorkedOff())
+    trampoline.work([lambda: ran.append(1), lambda: ran.append(2)])
+    assert ran == [1, 2]
