@@ -62,10 +62,10 @@ if TYPE_CHECKING:
 __all__ = ["END", "PENDING", "Clock", "Combinator", "Elements", "InnerSubscription", "ReadySet", "Timer"]
 
 
-END: Final = sentinel("END")
+END: Final = sentinel("END", __name__)
 """What an inner subscription gives when its upstream has completed."""
 
-NOTHING: Final = sentinel("NOTHING")
+NOTHING: Final = sentinel("NOTHING", __name__)
 
 DEPTH: Final = 12
 """Operators that hang on one drain, one above the other, at most: the next upstream has a drain of its own, since each

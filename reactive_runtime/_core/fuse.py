@@ -81,7 +81,7 @@ __all__ = [
 ]
 
 
-PENDING: Final = sentinel("PENDING")
+PENDING: Final = sentinel("PENDING", __name__)
 """Yielded by an upstream that has nothing now and may have later. Every loop hands it on as it is."""
 
 

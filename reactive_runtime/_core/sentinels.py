@@ -16,6 +16,6 @@ class _Sentinel(type):
         return cls.__name__
 
 
-def sentinel(name: str) -> type:
-    """An object that is nothing but itself."""
-    return _Sentinel(name, (), {"__slots__": ()})
+def sentinel(name: str, module: str) -> type:
+    """An object that is nothing but itself, which that module has by that name: so it is itself in another process."""
+    return _Sentinel(name, (), {"__slots__": (), "__module__": module})

@@ -37,7 +37,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-STOP: Final = sentinel("STOP")
+STOP: Final = sentinel("STOP", __name__)
 """Returned by `on_next`: the stream is complete, the upstream is to be cancelled."""
 
 Each = Generator[R, None, Any]

@@ -36,7 +36,7 @@ from reactive_runtime.errors import RejectedError, SubscriberError
 
 __all__ = ["PulledSubscription", "invalid_demand"]
 
-_END: Final = sentinel("END")
+_END: Final = sentinel("_END", __name__)
 
 
 def invalid_demand(n: object) -> Exception:

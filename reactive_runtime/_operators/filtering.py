@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-MISSING: Final[Any] = sentinel("MISSING")
+MISSING: Final[Any] = sentinel("MISSING", __name__)
 """No element, or no default."""
 
 

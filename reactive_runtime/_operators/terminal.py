@@ -593,7 +593,8 @@ def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, Non
         while (element := waiting.next()) is not END:
             yield element
     except GeneratorExit:  # it was left, or freed
-        collecting.outside(waiting.close)
+        if collecting:  # at the end of the interpreter modules are empty
+            collecting.outside(waiting.close)
         raise
     except BaseException:
         waiting.close()

@@ -640,7 +640,7 @@ class _Enumerate(Step[T, tuple[int, T]]):
         return "enumerate()"
 
 
-NO_ELEMENT: Any = sentinel("NO_ELEMENT")
+NO_ELEMENT: Any = sentinel("NO_ELEMENT", __name__)
 
 
 class _Pairwise(Step[T, tuple[T, T]]):

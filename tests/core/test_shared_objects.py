@@ -7,8 +7,10 @@ read; classes, functions and modules are exempt. How long that takes depends on 
 from __future__ import annotations
 
 import ast
+import copy
 import importlib
 import inspect
+import pickle
 import pkgutil
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
@@ -48,9 +50,21 @@ def test_comparisons_are_found() -> None:
     assert {"END", "NOTHING", "PENDING"} <= {name for name, _ in compared(combinator)}
 
 
-@pytest.mark.parametrize("sentinel", [fuse.PENDING, combinator.END, combinator.NOTHING, step.STOP])
-def test_a_sentinel_is_shown_by_its_name(sentinel: type) -> None:
+SENTINELS = sorted(
+    {value for module in MODULES for name, value in compared(module) if type(value) is type(fuse.PENDING)}, key=repr
+)
+
+
+@pytest.mark.parametrize("sentinel", SENTINELS, ids=repr)
+def test_a_sentinel_is_itself_also_in_another_process(sentinel: type) -> None:
+    """A flow that travels, in what `map_flow` calls, has sentinels with it."""
     assert repr(sentinel) == sentinel.__name__
+    assert pickle.loads(pickle.dumps(sentinel)) is sentinel
+    assert copy.deepcopy(sentinel) is sentinel
+
+
+def test_sentinels_are_found() -> None:
+    assert {fuse.PENDING, combinator.END, combinator.NOTHING, step.STOP} <= set(SENTINELS)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.removeprefix("reactive_runtime."))
