@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from models.running import Entry, Items, Place
+from models.running import POOL, Entry, Items, Place
 from models.scripts import Item, Made
 from reactive_runtime import Flow, KillSwitch, Listener, Metrics, Valve
 
 __all__ = ["TABLE"]
-
-POOL = ThreadPoolExecutor(2, "models")
 
 
 class BrokenError(LookupError):

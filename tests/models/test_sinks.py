@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.table import POOL
+from models.running import POOL
 from reactive_runtime import Flow
 
 PATIENCE = 30
