@@ -45,7 +45,7 @@ def all_made(items: Items) -> list[Any]:
 
 
 def others_made(items: Items) -> list[Any]:
-    """Where calls run side by side and are not kept in order, the one that fails may be the last to return."""
+    """Where threads make calls side by side, in no order, the one that fails may be the last to return."""
     return [Made(*item) for item in items if not breaks(item)]
 
 
@@ -57,9 +57,8 @@ def calls(
     apply: Callable[[Flow[Any], Place], Flow[Any]], most: Callable[[int, int], int] | None = None, **more: Any
 ) -> Entry:
     """Each element becomes what `made` makes of it."""
-    side_by_side = more.get("waits") and not more.get("ordered", True)
-    model = others_made if side_by_side else all_made
-    return Entry(apply, model, breaking, **{"eats": breaks, "most": most, "fails": BrokenError, **more})
+    given = {"model": all_made, "end": breaking, "eats": breaks, "most": most, "fails": BrokenError, **more}
+    return Entry(apply, **given)
 
 
 def even(item: Any) -> bool:
@@ -136,6 +135,7 @@ TABLE: dict[str, Entry] = {
     "map_parallel, on a pool, as they are done": calls(
         lambda f, p: f.map_parallel(made, POOL, concurrency=3, ordered=False),
         ahead(4),
+        model=others_made,
         waits=True,
         ordered=False,
         overtakes=True,
