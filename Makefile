@@ -141,8 +141,10 @@ thread-sanitizer: $(READY)
 
 # What threads are good for, beside a build with a GIL; then how soon the planted races are found by either.
 bench-free-threaded: $(READY) $(FREE)/ready-test
-	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/free_threaded.py --beside $(BIN)/python
-	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/finding.py --python $(BIN)/python
+	status=0; \
+	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/free_threaded.py --beside $(BIN)/python || status=$$?; \
+	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/finding.py --python $(BIN)/python || status=$$?; \
+	exit $$status
 
 test-spark: $(READY) java
 	$(BIN)/python -m pytest tests/spark tests/stress tests/judging
