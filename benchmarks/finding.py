@@ -87,13 +87,15 @@ def worker() -> None:
 
 def started(checkout: Path, python: str = sys.executable) -> subprocess.Popen[str]:
     """A worker for that version, on that interpreter."""
-    path = os.pathsep.join([str(checkout), str(HERE / "tests")])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(checkout), str(HERE / "tests")])}
+    if python != sys.executable:
+        environment.pop("PYTHON_GIL", None)  # a build with a GIL does not start where it is to do without
     return subprocess.Popen(
         [python, __file__, "--worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment,
     )
 
 

@@ -399,12 +399,15 @@ class Interpreter:
     """A process that works, and what it is."""
 
     def __init__(self, python: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(HERE)}
+        if python != sys.executable:
+            environment.pop("PYTHON_GIL", None)  # a build with a GIL does not start where it is to do without
         self.process = subprocess.Popen(
             [python, __file__, "--worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(HERE)},
+            env=environment,
         )
         self.name: str = self.answer()
 
