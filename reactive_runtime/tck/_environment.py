@@ -130,22 +130,22 @@ class TestEnvironment:
         self.rule = rule
         self.settings = settings
         self.lock: threading.Condition = threading.Condition(threading.RLock())
-        self._notes: deque[Note] = deque(maxlen=KEPT)
-        self._noted = 0
-        self._fault: ConformanceError | None = None
-        self._calls: dict[int, _Call] = {}  # what is being called, by the identity of a token
-        self._last_signal: Moment = (0.0, 0.0)
+        self._notes: deque[Note] = deque(maxlen=KEPT)  # lock
+        self._noted = 0  # lock; notes so far, with those that are no longer kept
+        self._fault: ConformanceError | None = None  # lock; the first; one that breaks a rule goes before the others
+        self._calls: dict[int, _Call] = {}  # lock; what is being called, by the identity of a token
+        self._last_signal: Moment = (0.0, 0.0)  # lock
         self._late = 0.0  # lock; seconds by which the turns of the watch came late so far
-        self._names = 0
-        self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._names = 0  # lock; that were given
+        self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()  # lock
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
-        self.over: bool = False
+        self.over: bool = False  # lock for writing; set once
         self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
         self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
         self.when = "in an earlier check"  # as later checks say where one hung; set before the trial begins
         self.factory_timeout: float = FACTORY_TIMES * settings.call_timeout  # likewise
-        self._endless = False  # whether a call signalled without end, and what it signals next is to end its thread
+        self._endless = False  # lock; whether a call signalled without end: what it signals next ends its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 
     # -- noting ------------------------------------------------------------------------------------------------
