@@ -285,9 +285,9 @@ class TraceWriter:
         self._checksums: dict[str, str] = {}  # _writing; likewise
         self._open: str | None = None  # _writing; the file of calls under way
         self._made = 0  # _writing; files so far
-        self._recorder: Recorder | None = None
-        self._own: Source | None = None
-        self._metadata = {
+        self._recorder: Recorder | None = None  # _writing; set once
+        self._own: Source | None = None  # _writing; likewise, with it
+        self._metadata = {  # _writing
             "run": run,
             "identity": {"host": platform.node(), "process": os.getpid(), "random": secrets.token_hex(8)},
             "schema": SCHEMA,
@@ -315,12 +315,12 @@ class TraceWriter:
         Returns:
             The same recorder each time.
         """
-        if self._recorder is None:
-            subscriptions: list[SubscriptionMetadata] = []
-            own = self.source(subscriptions)
-            self._recorder = Recorder(self.run, own.write, pace=self._make_room, subscriptions=subscriptions)
-            self._own = own
-        return self._recorder
+        with self._writing:
+            if self._recorder is None:
+                subscriptions: list[SubscriptionMetadata] = []
+                self._own = self.source(subscriptions)
+                self._recorder = Recorder(self.run, self._own.write, pace=self._make_room, subscriptions=subscriptions)
+            return self._recorder
 
     def source(self, subscriptions: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
         """A source for what is recorded elsewhere, in another process.
