@@ -96,9 +96,14 @@ test-threads: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) --ignore tests/operators/test_typing.py
 
 # The same on a Python without a GIL, which is looked for and, where that is possible, built: .ci/free-threaded.
+# A PYTHON_FT that is given, and that the environment was not made from, has it made anew.
 FREE := .venv-free-threaded
-$(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
-	python=$$(.ci/free-threaded) && VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
+WHICH := -c 'import sys; print(sys.base_prefix, sys.version)' 2>/dev/null
+OTHER_FT := $(if $(PYTHON_FT),$(shell [ "$$("$(PYTHON_FT)" $(WHICH))" = "$$($(FREE)/bin/python $(WHICH))" ] || echo other-ft))
+.PHONY: other-ft
+other-ft:
+$(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded $(OTHER_FT)
+	python=$$(.ci/free-threaded) && $(if $(OTHER_FT),rm -rf $(FREE) && )VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
 
 # All tests but those of Spark, of a JVM, of a browser, of type checkers and of the site. The explorer collects garbage
 # for each program; without a GIL that goes through the whole heap, which is small in a process that has run nothing else.

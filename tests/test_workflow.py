@@ -61,17 +61,23 @@ def test_a_night_fails_where_the_run_or_the_retention_does_and_is_pruned_anyhow(
     assert last == "prune runs --nights 3 --verdicts 365"
 
 
+ABOVE = {"GROUP", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "PYTHON_FT"}  # of a make that runs this test
+OWN = {name: value for name, value in os.environ.items() if name not in ABOVE}
+
+
+def copied(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+
+
 def planned(tmp_path: Path, marker: str, *arguments: str) -> str:
     """What make would run in a checkout whose set-up has left `marker`."""
-    for name in ("Makefile", "pyproject.toml", "requirements.lock", ".ci/setup"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
+    copied(tmp_path, "Makefile", "pyproject.toml", "requirements.lock", ".ci/setup")
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / marker).touch()
-    above = {"GROUP", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"}  # of a make that runs this test
-    environment = {name: value for name, value in os.environ.items() if name not in above}
     command = ["make", "--dry-run", *arguments]
-    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, cwd=tmp_path, env=OWN, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(
@@ -101,6 +107,50 @@ def test_a_missing_java_is_one_line(tmp_path: Path) -> None:
     assert done.stdout + done.stderr == (
         "set-up: Spark needs Java 17 or newer (found: none); install it, or point JAVA_HOME at it\n"
     )
+
+
+def executable(folder: Path, name: str, *lines: str) -> Path:
+    """An executable of that name, a script."""
+    folder.mkdir(exist_ok=True)
+    made = folder / name
+    made.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    made.chmod(0o755)
+    return made
+
+
+def interpreter(folder: Path, name: str, *, gil: bool) -> Path:
+    """What looks like a Python: it says what it is, or by its status whether it has a GIL."""
+    return executable(folder, name, f'case "$2" in *print*) echo {name};; *) exit {int(gil)};; esac')
+
+
+@pytest.mark.parametrize(("given", "sets_up"), [("", False), ("first", False), ("other", True), ("missing", True)])
+def test_another_python_without_a_gil_has_its_environment_made_anew(tmp_path: Path, given: str, sets_up: bool) -> None:
+    done = made_free_threaded(tmp_path, given, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert (".ci/setup" in done.stdout) is sets_up
+    assert ("rm -rf .venv-free-threaded" in done.stdout) is sets_up
+
+
+def test_a_python_with_a_gil_is_refused_though_there_is_an_environment(tmp_path: Path) -> None:
+    done = made_free_threaded(tmp_path, "with-gil")
+    assert done.returncode == 2
+    first, *rest = done.stderr.splitlines()
+    assert first == f"free-threaded: PYTHON_FT={tmp_path}/bin/with-gil is no Python that was built without a GIL"
+    assert all(line.startswith("make") for line in rest)
+    assert (tmp_path / ".venv-free-threaded" / "ready-test").exists()
+
+
+def made_free_threaded(tmp_path: Path, given: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """`make` with that PYTHON_FT, in a checkout whose environment was made from `first`."""
+    copied(tmp_path, "Makefile", "pyproject.toml", "requirements.lock", ".ci/setup", ".ci/free-threaded")
+    for name in ("first", "other", "with-gil"):
+        interpreter(tmp_path / "bin", name, gil=name == "with-gil")
+    environment = tmp_path / ".venv-free-threaded"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin/python").symlink_to(tmp_path / "bin/first")
+    (environment / "ready-test").touch()
+    asked = ["make", *options, *([f"PYTHON_FT={tmp_path}/bin/{given}"] if given else []), "test-free-threaded"]
+    return subprocess.run(asked, cwd=tmp_path, env=OWN, capture_output=True, text=True, check=False)
 
 
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
