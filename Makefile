@@ -263,7 +263,7 @@ lock:
 	uv pip compile --universal --quiet --no-header --no-annotate --all-extras --group dev --python-version 3.11 pyproject.toml --output-file requirements.lock
 
 clean:
-	rm -rf .venv .venv-bench .venv-oldest-pyspark runs build dist
+	rm -rf .venv .venv-bench .venv-oldest-pyspark $(FREE) runs build dist
 
 $(READY): pyproject.toml requirements.lock .ci/setup
 	.ci/setup
