@@ -153,5 +153,34 @@ def made_free_threaded(tmp_path: Path, given: str, *options: str) -> subprocess.
     return subprocess.run(asked, cwd=tmp_path, env=OWN, capture_output=True, text=True, check=False)
 
 
+NONE = "free-threaded: there is no Python without a GIL here: install one"
+TOOLS = ["env", "bash", "awk", "cat", "dirname", "grep", "head", "mkdir", "mktemp", "rm", "sed", "tr"]
+
+
+def looked_for(tmp_path: Path, script: Path = ROOT / ".ci/free-threaded", **given: str) -> tuple[int, str, str]:
+    """What the script does where there is nothing but TOOLS and what the test has put into `bin`."""
+    (tmp_path / "bin").mkdir(exist_ok=True)
+    for tool in TOOLS:
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool) or "")
+    environment = {"PATH": f"{tmp_path / 'bin'}", "XDG_CACHE_HOME": f"{tmp_path / 'cache'}", **given}
+    environment = {name: value for name, value in environment.items() if value}
+    done = subprocess.run([script], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("found", ["exit 1", "echo {bin}/with-gil", "echo {bin}/without"])
+def test_what_uv_finds_is_asked_whether_it_has_a_gil(tmp_path: Path, found: str) -> None:
+    folder = tmp_path / "bin"
+    interpreter(folder, "with-gil", gil=True)
+    without = interpreter(folder, "without", gil=False)
+    executable(folder, "uv", '[ "$2" = install ] && exit 0', found.format(bin=folder))
+    status, printed, said = looked_for(tmp_path)
+    if found.endswith("without"):
+        assert (status, printed, said) == (0, f"{without}\n", "")
+    else:
+        assert (status, printed, said.count("\n")) == (2, "", 1)
+        assert said.startswith(NONE)
+
+
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
     assert "tests/test_docs.py -k type_checkers" in planned(tmp_path, "ready", "check")
