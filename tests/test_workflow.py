@@ -182,5 +182,12 @@ def test_what_uv_finds_is_asked_whether_it_has_a_gil(tmp_path: Path, found: str)
         assert said.startswith(NONE)
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_python_without_a_gil_is_found_without_a_home(tmp_path: Path, named: bool) -> None:
+    python = interpreter(tmp_path / "bin", "python3.14t", gil=False)
+    given = f"{python}" if named else ""
+    assert looked_for(tmp_path, XDG_CACHE_HOME="", PYTHON_FT=given) == (0, f"{python}\n", "")
+
+
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
     assert "tests/test_docs.py -k type_checkers" in planned(tmp_path, "ready", "check")
