@@ -189,5 +189,35 @@ def test_a_python_without_a_gil_is_found_without_a_home(tmp_path: Path, named: b
     assert looked_for(tmp_path, XDG_CACHE_HOME="", PYTHON_FT=given) == (0, f"{python}\n", "")
 
 
+DOCKER = "Types: deb\nURIs: https://download.docker.com/linux/debian\nSuites: trixie\nComponents: stable\n"
+DEBIAN = """Types: deb
+# http://snapshot.debian.org/debian
+URIs: http://deb.debian.org/debian-security
+Suites: trixie-security
+
+Types: deb
+URIs: http://deb.debian.org/debian
+Suites: trixie trixie-updates
+"""
+LISTED = "# deb http://old.example/debian trixie main\ndeb http://other.example/debian stable main\n"
+
+
+def test_a_build_is_of_debians_own_archive(tmp_path: Path) -> None:
+    files = {"a.sources": DOCKER, "b.sources": DEBIAN, "c.list": LISTED}
+    (tmp_path / "etc/apt/sources.list.d").mkdir(parents=True)
+    for name, text in files.items():
+        (tmp_path / "etc/apt/sources.list.d" / name).write_text(text)
+    (tmp_path / "etc/os-release").write_text("ID=debian\nVERSION_CODENAME=trixie\n")
+    copied(tmp_path, ".ci/thread-sanitizer", ".ci/free-threaded")
+    script = tmp_path / ".ci/free-threaded"
+    script.write_text(script.read_text().replace(" /etc/", f" {tmp_path}/etc/"))
+    for name in ("make", "cc"):
+        executable(tmp_path / "bin", name)
+    executable(tmp_path / "bin", "apt-get", "cat ../sources.list", "exit 1")
+    looked_for(tmp_path, tmp_path / ".ci/thread-sanitizer")
+    log = tmp_path / "cache/reactive_runtime/thread-sanitizer.log"
+    assert " http://deb.debian.org/debian trixie main\n" in log.read_text()
+
+
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
     assert "tests/test_docs.py -k type_checkers" in planned(tmp_path, "ready", "check")
