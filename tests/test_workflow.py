@@ -202,7 +202,7 @@ Suites: trixie trixie-updates
 LISTED = "# deb http://old.example/debian trixie main\ndeb http://other.example/debian stable main\n"
 
 
-def test_a_build_is_of_debians_own_archive(tmp_path: Path) -> None:
+def test_a_build_that_fails_is_of_debians_own_archive_and_names_its_log(tmp_path: Path) -> None:
     files = {"a.sources": DOCKER, "b.sources": DEBIAN, "c.list": LISTED}
     (tmp_path / "etc/apt/sources.list.d").mkdir(parents=True)
     for name, text in files.items():
@@ -214,9 +214,19 @@ def test_a_build_is_of_debians_own_archive(tmp_path: Path) -> None:
     for name in ("make", "cc"):
         executable(tmp_path / "bin", name)
     executable(tmp_path / "bin", "apt-get", "cat ../sources.list", "exit 1")
-    looked_for(tmp_path, tmp_path / ".ci/thread-sanitizer")
+    status, printed, said = looked_for(tmp_path, tmp_path / ".ci/thread-sanitizer")
     log = tmp_path / "cache/reactive_runtime/thread-sanitizer.log"
     assert " http://deb.debian.org/debian trixie main\n" in log.read_text()
+    assert (status, printed) == (2, "")
+    assert said.splitlines()[1:] == [f"free-threaded: it could not be built: {log} says why"]
+
+
+def test_what_only_a_build_can_be_says_what_it_takes(tmp_path: Path) -> None:
+    status, printed, said = looked_for(tmp_path, ROOT / ".ci/thread-sanitizer")
+    assert (status, printed) == (2, "")
+    assert (
+        said == "free-threaded: this one has to be built: from a source package of Debian, with apt-get, make and cc\n"
+    )
 
 
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
