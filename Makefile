@@ -105,9 +105,9 @@ other-ft:
 $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded $(OTHER_FT)
 	python=$$(.ci/free-threaded) && $(if $(OTHER_FT),rm -rf $(FREE) && )VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
 
-# All tests but those of Spark, of a JVM, of a browser, of type checkers and of the site. The explorer collects garbage
-# for each program; without a GIL that goes through the whole heap, which is small in a process that has run nothing else.
-FREE_TESTS := $(THREADS:%=tests/%) $(addprefix tests/,stress judging interop docs/test_names.py examples/test_flow_programs.py examples/test_found.py examples/test_game.py installed/test_plugin.py report/test_page.py test_docs.py test_style.py test_workflow.py)
+# All tests but those that need Spark, a JVM, a browser, a type checker or the site. The explorer collects garbage for
+# each program; without a GIL that goes through the whole heap, which is small in a process that has run nothing else.
+FREE_TESTS := $(THREADS:%=tests/%) $(addprefix tests/,stress judging interop docs/test_marbles.py docs/test_names.py examples/test_flow_programs.py examples/test_found.py examples/test_game.py installed/test_plugin.py report/test_page.py $(addprefix spark/test_,arguments.py job_limits.py kills.py regressions.py spools.py) test_docs.py test_docstrings.py test_style.py test_workflow.py)
 FREE_PYTEST := PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm or tools)" --dist loadgroup --ignore tests/operators/test_typing.py
 FREE_WAITING = $(filter $(WAITING) $(WAITING:%=%/%),$(FREE_TESTS))
 FREE_EXPLORING = $(filter tests/explore,$(FREE_TESTS))

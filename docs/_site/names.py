@@ -19,6 +19,7 @@ from typing import Any, Final, get_overloads
 
 import reactive_runtime
 from reactive_runtime import Flow
+from reactive_runtime.errors import MissingDependencyError
 
 __all__ = ["Member", "Module", "class_members", "members", "modules", "public_names"]
 
@@ -92,12 +93,20 @@ def members() -> list[Member]:
 
 
 @cache
-def modules() -> list[Module]:
-    """The public modules, in the order in which their names have their homes."""
+def modules(*, whole: bool = True) -> list[Module]:
+    """The public modules, in the order in which their names have their homes.
+
+    Not the `whole`: without those whose dependencies are not installed. A Python without a GIL has no JPype.
+    """
     at = {id(member.function): f"{ROOT}.Flow.{member.name}" for member in members()}
     found = []
     for name in _module_names():
-        module = importlib.import_module(name)
+        try:
+            module = importlib.import_module(name)
+        except MissingDependencyError:
+            if whole:
+                raise
+            continue
         entry = Module(name)
         for public in getattr(module, "__all__", ()):
             thing = getattr(module, public)

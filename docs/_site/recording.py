@@ -210,7 +210,7 @@ class Stage:
     def names(self) -> dict[str, Any]:
         """What the code of an example may use: every public name of the package, and these."""
         found: dict[str, Any] = {}
-        for module in reversed(modules()):
+        for module in reversed(modules(whole=False)):
             if not module.name.startswith(("reactive_runtime.spark", "reactive_runtime.stress")):
                 found.update(module.homes)
         for label in "abc":
