@@ -551,12 +551,11 @@ class _Failing:
     def __init__(self, failure: BaseException | Callable[[], BaseException], location: AssemblyLocation | None) -> None:
         self.failure = failure
         self.location = location
-        self.traceback = failure.__traceback__ if isinstance(failure, BaseException) else None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(_Nothing())
-        if isinstance(self.failure, BaseException):  # one for all: without the frames of earlier subscriptions
-            subscriber.on_error(self.failure.with_traceback(self.traceback))
+        if isinstance(self.failure, BaseException):
+            subscriber.on_error(self.failure)
         else:
             subscriber.on_error(self.made(self.failure))
 

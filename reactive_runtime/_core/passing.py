@@ -1,4 +1,4 @@
-"""How an error that an upstream has signalled goes on down: inside of a *carrier*, which is raised in its place.
+"""How an error that an upstream has signalled goes on down, and comes out: what is raised in its place.
 
 The problem: operators are generators, and pass errors on by raising them. To raise an exception writes to it: each
 frame that it leaves is put in front of its traceback, and what is being handled becomes its context. But one instance
@@ -6,17 +6,30 @@ may be signalled to many subscribers, on many threads at once: that of `Flow.err
 Then the traceback that one thread reads is another thread's; its frames keep that thread's subscribers alive (3.13);
 and what is put back after the end is not what was there before. Without a GIL that is so in most runs, with one in few.
 
-The answer: an error that was signalled is never raised before it is signalled again, or raised to the user. `passing`
-makes a carrier, a `SignalledError`, for one drain; where the error is handed to a user, or kept, it is taken out
-(`signalled`). It is the carrier's cause, for what looks at the exception that is being handled: `logging.exception` in
-an `on_error`.
+The answer: an error that was signalled is never raised. Inside of a drain a *carrier* is: `passing` makes one, a
+`SignalledError`, for one drain; where the error is handed to a user, or kept, it is taken out (`signalled`). It is the
+carrier's cause, for what looks at the exception that is being handled: `logging.exception` in an `on_error`. And a sink
+that raises the error to its user raises a copy, `own_copy`, one for each that waits.
 """
 
 from __future__ import annotations
 
+import builtins
+import struct
+from contextlib import suppress
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import Any, Final, TypeVar
+
 from reactive_runtime._texts import shown
 
-__all__ = ["SignalledError", "passing", "signalled"]
+__all__ = ["SignalledError", "own_copy", "passing", "signalled"]
+
+E = TypeVar("E", bound=BaseException)
+
+OWN: Final = frozenset({"__dict__", "__weakref__", "__traceback__", "__context__", "__cause__", "__suppress_context__"})
+"""Attributes of each exception, which `own_copy` looks after by name."""
+
+POINTER: Final = struct.calcsize("P")
 
 
 class SignalledError(Exception):
@@ -39,3 +52,54 @@ def passing(error: Exception) -> SignalledError:
 def signalled(error: Exception) -> Exception:
     """The error itself, where it may be in a carrier."""
     return error.error if isinstance(error, SignalledError) else error
+
+
+def own_copy(error: E) -> E:
+    """A copy of an error that was signalled, for one who waits: to raise it adds to no traceback but the copy's.
+
+    It has the class, arguments, attributes, notes, cause, context and traceback of the error. No code of the class is
+    called: what its `__init__` made of the arguments is taken over. What cannot be copied like that is given back
+    itself: an error of a class that is written in C, and is not Python's own, or that has a `__del__`.
+    """
+    kind = type(error)
+    if hasattr(kind, "__del__"):
+        return error
+    try:
+        copy: E = _native(kind).__new__(kind, *error.args)
+        if type(copy) is not kind:
+            return error
+        for base in kind.__mro__:
+            for name, attribute in vars(base).items():
+                if isinstance(attribute, (MemberDescriptorType, GetSetDescriptorType)) and name not in OWN:
+                    _take_over(attribute, error, copy)
+        vars(copy).update(vars(error))
+        if isinstance(notes := vars(copy).get("__notes__"), list):
+            copy.__notes__ = notes.copy()
+    except Exception:  # it has arguments, or attributes, that its class does not tell of
+        return error
+    copy.__cause__, copy.__context__ = error.__cause__, error.__context__
+    copy.__suppress_context__ = error.__suppress_context__
+    return copy.with_traceback(error.__traceback__)
+
+
+def _native(kind: type[BaseException]) -> type[BaseException]:
+    """The class of Python's own that lays out its instances. TypeError: one in between adds what only C can see."""
+    while vars(builtins).get(kind.__name__) is not kind:
+        base: type[BaseException] | None = kind.__base__
+        assert base is not None
+        seen = sum(isinstance(item, (MemberDescriptorType, GetSetDescriptorType)) for item in vars(kind).values())
+        if kind.__basicsize__ - base.__basicsize__ > seen * POINTER:
+            raise TypeError(f"instances of {kind.__name__} have more than their attributes")
+        kind = base
+    return kind
+
+
+def _take_over(attribute: Any, error: BaseException, copy: BaseException) -> None:
+    with suppress(AttributeError, TypeError):  # it has no value; or cannot be written, and was made of the arguments
+        value = attribute.__get__(error)
+        try:
+            same = attribute.__get__(copy) is value  # also for what is not set in C, and reads as None
+        except AttributeError:
+            same = False
+        if not same:
+            attribute.__set__(copy, value)

@@ -2,6 +2,10 @@
 
 `block`, `run`, `for_each` and a `for` loop block, or may: they are for the edge of a program. A `KeyboardInterrupt`
 while one of them waits cancels the flow.
+
+What is raised here, or is the exception of a future, is a copy of the error that the flow ended with, of the same class
+and with the same attributes. One instance may be signalled to many, and to raise it writes to its traceback
+(`_core/passing.py`). So `is` does not find it; `except` does. The methods of a subscriber get the error itself.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.naming import a_kind, executor_name, instead, is_subscriber
-from reactive_runtime._core.passing import SignalledError
+from reactive_runtime._core.passing import own_copy
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import release_held
 from reactive_runtime._core.waited_for import waited_for
@@ -127,8 +131,8 @@ class TerminalOperators(FlowBase[T_co]):
         """Run the flow, and give its last element as a `concurrent.futures.Future`.
 
         Returns:
-            A future with the last element, or None where the flow had none. An error of the flow is the future's
-            exception.
+            A future with the last element, or None where the flow had none. A copy of the error that the flow ends
+            with is the future's exception.
 
         Demand:
             Unbounded.
@@ -169,7 +173,7 @@ class TerminalOperators(FlowBase[T_co]):
                 `executors.blocking_allowed`.
             TypeError: `timeout` is no number.
             ValueError: `timeout` is negative or not finite.
-            Exception: The error that the flow ended with.
+            Exception: The error that the flow ended with: a copy, since another wait may raise it at the same time.
 
         Demand:
             Unbounded.
@@ -198,8 +202,8 @@ class TerminalOperators(FlowBase[T_co]):
                 or more; 256. A `for` loop over the flow itself has the default; `flow.iterate(prefetch=...)` sets it.
 
         Returns:
-            An iterator of the elements. It ends with the flow, and raises the error that the flow ends with; and a
-            RuntimeError where the flow needs the thread of the loop, see `executors.blocking_allowed`.
+            An iterator of the elements. It ends with the flow, and raises a copy of the error that the flow ends with;
+            and a RuntimeError where the flow needs the thread of the loop, see `executors.blocking_allowed`.
 
         Raises:
             TypeError: `prefetch` is no int.
@@ -236,8 +240,8 @@ class TerminalOperators(FlowBase[T_co]):
                 it.
 
         Returns:
-            An asynchronous generator of the elements. It ends with the flow, and raises the error that the flow ends
-            with.
+            An asynchronous generator of the elements. It ends with the flow, and raises a copy of the error that the
+            flow ends with.
 
         Raises:
             TypeError: `prefetch` is no int.
@@ -286,7 +290,7 @@ class TerminalOperators(FlowBase[T_co]):
                 `executors.blocking_allowed`.
             TypeError: `timeout` is no number.
             ValueError: `timeout` is negative or not finite.
-            Exception: The error that the flow ended with.
+            Exception: The error that the flow ended with: a copy, since another wait may raise it at the same time.
 
         Demand:
             Unbounded.
@@ -325,7 +329,8 @@ class TerminalOperators(FlowBase[T_co]):
                 `executors.blocking_allowed`.
             TypeError: `fn` cannot be called, or `timeout` is no number.
             ValueError: `timeout` is negative or not finite.
-            Exception: The error that the flow ended with, or that `fn` raised.
+            Exception: The error that the flow ended with, or that `fn` raised: a copy, since another wait may raise it at
+                the same time.
 
         Demand:
             Unbounded.
@@ -366,8 +371,8 @@ class TerminalOperators(FlowBase[T_co]):
             end: What is put after the last element, once.
 
         Returns:
-            A future that is done when `end` has been put. It has the error that the flow ended with; an error of `put`
-            ends the flow.
+            A future that is done when `end` has been put. It has a copy of the error that the flow ended with; an error
+            of `put` ends the flow.
 
         Raises:
             TypeError: `queue` has no `put`.
@@ -526,7 +531,7 @@ class _Last(Generic[T]):
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
         if self.future.set_running_or_notify_cancel():
-            self.future.set_exception(error)
+            self.future.set_exception(own_copy(error))
         else:
             dropping.error_dropped("a flow failed after its future was cancelled", error)
 
@@ -573,7 +578,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
         name_source(error, pollable.where)
         note_step(error)
         pollable.note_source(error)
-        failed.append(no_end(error))
+        failed.append(own_copy(no_end(error)))
     finally:
         held: dropping.Held = []
         try:
@@ -643,18 +648,19 @@ class _Puller(DrainContext):
             failed: list[Exception] = []
             try:
                 element = self._inner.next_if_demanded()
-            except (RuntimeError, SignalledError) as error:
-                failed.append(no_end(error))
+            except Exception as error:
+                failed.append(own_copy(no_end(error)))
             if failed:  # now: inside of `except` its context would be the carrier that it came in
                 raise failed.pop()
             if element is not PENDING:
                 return element
             self._inner.request(1)
             with self.lock:
-                if self._failure is not None:
-                    raise self._failure
-                if not self.leave():
+                failure = self._failure
+                if failure is None and not self.leave():
                     continue
+            if failure is not None:
+                raise own_copy(failure)
             self._left()
             return PENDING
 
@@ -796,7 +802,7 @@ class _Putting:
             if failure is not None:
                 dropping.error_dropped("a flow failed after its future was cancelled", failure)
         elif failure is not None:
-            self.future.set_exception(an_exception(failure))
+            self.future.set_exception(own_copy(an_exception(failure)))
         else:
             self.future.set_result(None)
 

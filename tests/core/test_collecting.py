@@ -273,8 +273,8 @@ def test_using_that_comes_to_its_own_end_in_a_collection_ends_as_it_does_elsewhe
     elsewhere = seen[:]
     seen.clear()
     in_a_collection(run)
-    assert seen == elsewhere
-    assert seen == [fails, leaves or fails or [1]]
+    assert list(map(repr, seen)) == list(map(repr, elsewhere))
+    assert list(map(repr, seen)) == list(map(repr, [fails, leaves or fails or [1]]))
 
 
 def test_jobs_that_are_worked_off_between_a_look_and_the_next_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

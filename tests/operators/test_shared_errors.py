@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import builtins
+import contextlib
+import decimal
 import gc
+import json
+import queue
+import subprocess
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -15,7 +23,7 @@ from sinks import PATIENCE, Sink, wait_until
 
 from operators.catalogue import CASES, Case, Place
 from reactive_runtime import Flow
-from reactive_runtime._core.passing import SignalledError
+from reactive_runtime._core.passing import SignalledError, own_copy
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
 
@@ -148,20 +156,184 @@ def test_a_context_manager_of_using_gets_the_error_and_not_its_carrier() -> None
     assert frames(error.__traceback__) == ["caught"]
 
 
-LOOPS: dict[str, Callable[[Flow[Any], Executor], object]] = {
+async def awaited(flow: Flow[Any]) -> list[Any]:
+    return [element async for element in flow]
+
+
+WAITS: dict[str, Callable[[Flow[Any], Executor], object]] = {
     "a loop": lambda flow, pool: list(flow),
     "a loop over what another thread gives": lambda flow, pool: list(flow.publish_on(pool)),
+    "a loop of a coroutine": lambda flow, pool: asyncio.run(awaited(flow)),
     "block": lambda flow, pool: flow.block(),
+    "run": lambda flow, pool: flow.publish_on(pool).run(),
+    "for_each": lambda flow, pool: flow.for_each(str),
+    "to_future": lambda flow, pool: flow.to_future().result(PATIENCE),
+    "to_queue": lambda flow, pool: flow.to_queue(queue.SimpleQueue()).result(PATIENCE),
     "materialized and back": lambda flow, pool: list(flow.on_error_resume(Flow.error).materialize().dematerialize()),
 }
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_what_waits_for_a_flow_raises_the_error_itself_and_without_a_context(
-    loop: str, pool: ThreadPoolExecutor
-) -> None:
+@pytest.mark.parametrize("wait", WAITS)
+def test_what_waits_for_a_flow_raises_a_copy_and_without_a_context(wait: str, pool: ThreadPoolExecutor) -> None:
     error = caught()
     with pytest.raises(OSError, match="shared") as raised:
-        LOOPS[loop](Flow.range(2).concat_with(Flow.error(error)), pool)
-    assert raised.value is error
-    assert error.__context__ is None
+        WAITS[wait](Flow.range(2).concat_with(Flow.error(error)), pool)
+    assert type(raised.value) is OSError
+    assert raised.value is not error
+    assert raised.value.__context__ is None
+    assert frames(raised.value.__traceback__)[-1] == "caught", "where it was raised first"
+    assert (error.__context__, frames(error.__traceback__)) == (None, ["caught"])
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("shared", SHARED)
+def test_a_second_wait_for_one_error_shows_nothing_of_the_first(
+    shared: str, wait: str, pool: ThreadPoolExecutor
+) -> None:
+    """Nor does one beside it, on another thread: each has a traceback of its own. It would grow with each wait."""
+    flow = SHARED[shared](caught())
+
+    def one() -> list[str]:
+        with pytest.raises(OSError, match="shared") as raised:
+            WAITS[wait](flow, pool)
+        return frames(raised.value.__traceback__)
+
+    def another() -> list[str]:
+        return one()
+
+    first, second, third = one(), another(), one()
+    assert third == first
+    assert second == first
+
+
+@pytest.mark.parametrize("shared", SHARED)
+def test_threads_that_wait_for_one_error_show_none_of_each_others_frames(shared: str) -> None:
+    flow = SHARED[shared](caught())
+    seen: list[int] = []
+    barrier = threading.Barrier(2)
+
+    def waits() -> None:
+        for _ in range(100):
+            barrier.wait(PATIENCE)
+            with pytest.raises(OSError, match="shared") as raised:
+                flow.block()
+            barrier.wait(PATIENCE)  # both have raised
+            seen.append(frames(raised.value.__traceback__).count("waits"))
+
+    threads = [threading.Thread(target=waits) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [1] * 200
+
+
+class PlainError(Exception):
+    """Makes its message of what it is made with."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"number {number}")
+        self.number = number
+
+
+class SlottedError(OSError):
+    __slots__ = ("number", "unset")
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number, "slotted", "a file")
+        self.number = number
+
+
+class RenewedError(ValueError):
+    def __new__(cls, *, number: int) -> RenewedError:
+        made = super().__new__(cls, number)
+        made.number = number
+        return made
+
+    def __init__(self, *, number: int) -> None:
+        super().__init__()
+
+    number: int
+
+
+class BothError(KeyError, OSError):
+    pass
+
+
+def of_python() -> Iterator[BaseException]:
+    """One of each class of Python's own, for each list of arguments that it takes."""
+    lists: list[tuple[Any, ...]] = [
+        (), ("text",), (2, "none"), (2, "none", "a file"), (2, "none", "a file", None, "another"),
+        ("utf-8", b"abc", 0, 1, "no"), ("utf-8", "abc", 0, 1, "no"), ("abc", 0, 1, "no"),
+        ("many", [ValueError(1), OSError(2)]), ("wrong", ("file.py", 1, 2, "line")),
+    ]  # fmt: skip
+    for kind in vars(builtins).values():
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            for arguments in lists:
+                with contextlib.suppress(TypeError, ValueError):
+                    yield kind(*arguments)
+
+
+def others() -> Iterator[BaseException]:
+    yield from (
+        PlainError(1),
+        SlottedError(2),
+        RenewedError(number=3),
+        BothError(4, "text"),
+        json.JSONDecodeError("no", "text", 1),
+    )
+    yield from (
+        ImportError("no", name="a", path="b"),
+        AttributeError("no", name="a", obj=[1]),
+        asyncio.CancelledError(),
+    )
+    yield from (
+        subprocess.CalledProcessError(1, ["a"], b"out"),
+        BlockingIOError(1, "text", 3),
+        decimal.InvalidOperation(),
+    )
+
+
+def all_of(error: BaseException) -> dict[str, Any]:
+    """Each attribute that has a value and is no method, also those that no `__dict__` has."""
+    values = {name: getattr(error, name, None) for name in dir(error) if not name.startswith("__")}
+    return {name: value for name, value in values.items() if not callable(value)} | {
+        "str": str(error), "repr": repr(error), "dict": vars(error), "args": error.args, "notes": error.__notes__,
+    }  # fmt: skip
+
+
+def test_a_copy_has_all_that_its_error_has() -> None:
+    for error in (*of_python(), *others()):
+        error.more = [1]  # type: ignore[attr-defined]
+        error.add_note("a note")
+        error.__cause__, error.__context__ = KeyError("cause"), ValueError("context")
+        copy = own_copy(error)
+        assert copy is not error, repr(error)
+        assert type(copy) is type(error)
+        assert all_of(copy) == all_of(error)
+        assert (copy.__cause__, copy.__context__) == (error.__cause__, error.__context__)
+        copy.add_note("of the copy")
+        assert error.__notes__ == ["a note"]
+
+
+@pytest.mark.parametrize("suppressed", [True, False])
+def test_a_copy_shows_its_context_where_its_error_does(suppressed: bool) -> None:
+    error = caught()
+    error.__context__, error.__suppress_context__ = KeyError("context"), suppressed
+    assert own_copy(error).__suppress_context__ == suppressed
+    assert traceback.format_exception(own_copy(error)) == traceback.format_exception(error)
+
+
+def test_what_cannot_be_copied_without_its_class_is_given_back_itself() -> None:
+    class ClosingError(Exception):
+        def __del__(self) -> None:
+            pass
+
+    class ManyErrors(ExceptionGroup[Exception]):
+        def __new__(cls, first: Exception) -> ManyErrors:
+            made = super().__new__(cls, "many", [first])
+            made.args = (first,)
+            return made
+
+    for error in (ClosingError(1), ManyErrors(OSError(1))):
+        assert own_copy(error) is error
