@@ -15,8 +15,8 @@ from reactive_runtime import hooks
 from reactive_runtime.debugging import ownership_checked
 
 # The same examples in every run: what fails here fails everywhere. HYPOTHESIS_PROFILE=random looks for new ones.
-settings.register_profile("same", derandomize=True, database=None)
-settings.register_profile("random", derandomize=False)
+settings.register_profile("same", derandomize=True, database=None, deadline=None)  # no test asserts a time
+settings.register_profile("random", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 os.environ.pop("PYTEST_ADDOPTS", None)  # it is for this run, and not for those that tests start

@@ -329,8 +329,8 @@ class TerminalOperators(FlowBase[T_co]):
                 `executors.blocking_allowed`.
             TypeError: `fn` cannot be called, or `timeout` is no number.
             ValueError: `timeout` is negative or not finite.
-            Exception: The error that the flow ended with, or that `fn` raised: a copy, since another wait may raise it at
-                the same time.
+            Exception: The error that the flow ended with, or that `fn` raised: a copy, since another wait may raise it
+                at the same time.
 
         Demand:
             Unbounded.

@@ -28,7 +28,7 @@ from reactive_runtime.hot import (
     UnicastProcessor,
 )
 
-EFFORT = settings(max_examples=60, stateful_step_count=30, deadline=None)
+EFFORT = settings(max_examples=60, stateful_step_count=30)
 
 DEMANDS = st.sampled_from([0, 1, 2, 3, MAX_DEMAND])
 CANCELS_IN = st.sampled_from([-1, -1, -1, 0, 1, 2])

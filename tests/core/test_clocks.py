@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sinks import PATIENCE, Sink, wait_until
 
@@ -366,7 +366,6 @@ WAITS = st.lists(st.tuples(st.integers(0, 20), st.just(Decimal(0)) | DECIMALS), 
 """Each of so many periods, and a bit: most end where a tick is due."""
 
 
-@settings(deadline=None)
 @example(Decimal("0.1"), [(3, Decimal(0))], 0)
 @given(DECIMALS, WAITS, st.sampled_from([0, 0.1, 1.7e9]))
 def test_ticks_are_as_many_as_the_exact_quotient_says(
@@ -383,7 +382,6 @@ def test_ticks_are_as_many_as_the_exact_quotient_says(
     sink.subscription.cancel()
 
 
-@settings(deadline=None)
 @example([Decimal("0.1"), Decimal("0.2")], 0)
 @example([Decimal("0.1")], 1.7e9)
 @given(st.lists(DECIMALS, min_size=1, max_size=8), st.sampled_from([0, 0.3, 1.7e9]))

@@ -136,7 +136,7 @@ def signals(flow: Flow[Any], demand: int) -> list[Any]:
     return [(kind, *(str(item) if isinstance(item, Exception) else item for item in rest)) for kind, *rest in told]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     source=st.sampled_from(sorted(SOURCES)),
     n=st.integers(0, 20),
@@ -154,7 +154,7 @@ def test_fused_and_unfused_give_the_same_signals(
         assert signals(built(source, n, chain), demand) == fused
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     source=st.sampled_from(sorted(SOURCES)),
     n=st.integers(0, 20),

@@ -417,7 +417,7 @@ def twice(it):
 """
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     seed=st.integers(0, 2**32),
     most=st.integers(1, 4),

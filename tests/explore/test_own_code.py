@@ -93,7 +93,7 @@ def test_larger_programs_hold_in_a_sample_of_their_schedules(scenario: Any) -> N
     explore(scenario, schedules=5 * BEYOND).assert_holds()
 
 
-@settings(max_examples=100 if NIGHT else 10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100 if NIGHT else 10, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(actors=3, length=2))
 def test_generated_programs_keep_the_rules(actors: list[Any]) -> None:
     for own in (PUBLISHERS[1], PUBLISHERS[6]):

@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 # -- elements -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS)
 @example("\udc80")
 @example("\ud83d\ude00")
@@ -89,7 +89,7 @@ def test_every_str_arrives_in_java_and_comes_back(jvm: Any, text: str) -> None:
     assert back(jvm, Flow.just(text)).elements == [text]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS.filter(is_utf_16))
 @example("\udc80")
 @example("\ud83d")
@@ -219,7 +219,7 @@ def message(error: BaseException) -> str:
     return text if issubclass(kind, ValueError | TypeError) else f"{kind.__name__}: {text}"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(chains())
 def test_every_error_ends_the_stream_in_java_and_is_itself_again(jvm: Any, chain: list[BaseException]) -> None:
     publisher = HelperPublisher(1, lambda n: n, failure=chain[0])

@@ -75,7 +75,7 @@ def source(elements: list[int], fails: bool, way: int) -> Flow[int]:
 
 
 @pytest.mark.parametrize("sink", WHOLE)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(elements=ELEMENTS, fails=st.booleans(), way=WAY)
 def test_a_sink_gives_all_elements_or_the_error(sink: str, elements: list[int], fails: bool, way: int) -> None:
     flow = source(elements, fails, way)
@@ -87,7 +87,7 @@ def test_a_sink_gives_all_elements_or_the_error(sink: str, elements: list[int], 
 
 
 @pytest.mark.parametrize("sink", LAST)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(elements=ELEMENTS, fails=st.booleans(), way=WAY)
 def test_a_sink_gives_the_last_element_or_the_error(sink: str, elements: list[int], fails: bool, way: int) -> None:
     flow = source(elements, fails, way)

@@ -79,7 +79,7 @@ SOURCES: dict[str, tuple[Callable[[list[int]], Flow[Any]], Callable[[list[int]],
 
 
 @pytest.mark.parametrize("name", SOURCES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(xs=st.lists(st.integers(0, 9), max_size=8), steps=st.lists(st.integers(1, 4), min_size=1, max_size=6))
 def test_a_source_gives_what_its_model_gives(name: str, xs: list[int], steps: list[int]) -> None:
     make, model = SOURCES[name]

@@ -50,7 +50,7 @@ def ran(timed: Timed, happening: Events) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", TIMED)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(happening=events())
 def test_an_operator_signals_what_its_model_signals(name: str, happening: Events) -> None:
     assert ran(TIMED[name], happening) == Run(happening).go(TIMED[name].model())

@@ -15,7 +15,7 @@ from models.table import TABLE
 
 
 @pytest.mark.parametrize("name", TABLE)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(script=scripts())
 def test_an_operator_gives_what_its_model_gives(name: str, script: Script) -> None:
     hold(TABLE[name], script)

@@ -73,7 +73,7 @@ def test_an_element_that_ends_a_group_is_the_groups_and_the_next_one_opens_it_an
     assert sorted(n for group in groups for n in group) == [n for n in range(40) if n % 4]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     elements=st.lists(st.integers(0, 3), max_size=40),
     takes=st.lists(st.integers(1, 4), min_size=1, max_size=5),

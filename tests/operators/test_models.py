@@ -104,7 +104,7 @@ def through_demand(flow: Flow[Any], demand: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(xs=st.lists(st.integers(0, 5), max_size=12), k=st.integers(0, 5), demand=st.sampled_from([1, 2, 7, 1000]))
 def test_an_operator_gives_what_its_model_gives(name: str, xs: list[int], k: int, demand: int) -> None:
     operator, model = MODELS[name]

@@ -120,7 +120,6 @@ def _round(java: Java, counts: Counts, chains: int, random: str) -> str:
     @settings(
         max_examples=chains,
         database=None,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
         report_multiple_bugs=False,

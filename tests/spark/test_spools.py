@@ -137,7 +137,7 @@ def test_a_close_ends_the_wait_for_a_batch(spool: Spool) -> None:
 few = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(few, st.integers(0, 4)), max_size=3), few, st.booleans())
 def test_what_is_taken_is_what_the_last_attempt_has_or_an_error(
     lost: list[tuple[list[bytes], int]], last: list[bytes], small: bool

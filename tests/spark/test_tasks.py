@@ -255,7 +255,6 @@ LINKS: list[Callable[[Pipeline[Any, Any]], Pipeline[Any, Any]]] = [
 
 @settings(
     max_examples=5,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

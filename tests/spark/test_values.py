@@ -421,7 +421,6 @@ TABLES = st.builds(structs, st.lists(TYPES, min_size=1, max_size=4), FLAGS).flat
 
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],  # to make one small takes hundreds of jobs
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

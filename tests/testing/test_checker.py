@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from listing import lists_each
 from strategies import record, traces
@@ -76,7 +76,6 @@ def test_the_table_says_which_breaches_are_known_at_once_and_which_at_the_end() 
     assert not wrong, f"the breaches of tests/breaches.py are known {wrong}: not as `known` of rule_checks.py says"
 
 
-@settings(deadline=None)
 @given(traces(most=2), st.integers(0, 60))
 def test_what_is_found_up_to_a_ticket_is_found_of_the_whole(records: list[Record], ticket: int) -> None:
     records = [item for item in records if item.signal != "settled"]
