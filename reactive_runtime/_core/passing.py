@@ -29,6 +29,9 @@ E = TypeVar("E", bound=BaseException)
 OWN: Final = frozenset({"__dict__", "__weakref__", "__traceback__", "__context__", "__cause__", "__suppress_context__"})
 """Attributes of each exception, which `own_copy` looks after by name."""
 
+PYTHONS: Final = frozenset(
+    item for item in vars(builtins).values() if isinstance(item, type) and issubclass(item, BaseException)
+)
 POINTER: Final = struct.calcsize("P")
 
 
@@ -84,7 +87,7 @@ def own_copy(error: E) -> E:
 
 def _native(kind: type[BaseException]) -> type[BaseException]:
     """The class of Python's own that lays out its instances. TypeError: one in between adds what only C can see."""
-    while vars(builtins).get(kind.__name__) is not kind:
+    while kind not in PYTHONS:
         base: type[BaseException] | None = kind.__base__
         assert base is not None
         seen = sum(isinstance(item, (MemberDescriptorType, GetSetDescriptorType)) for item in vars(kind).values())
