@@ -125,16 +125,16 @@ test-free-threaded-smoke: $(FREE)/ready-test
 	PYTHON_GIL=0 $(FREE)/bin/reactive-runtime stress --tag smoke --seconds 10 --out runs
 
 # Each test on four threads at once: what it asserts holds whatever other flows of the process do. Those that look at
-# what went to the hook, which the process has one of, or that need the threads of a shared pool, run alone, as do
-# those that change the package for the whole process: that turn fusing off, or check who owns a drain. A million
-# elements four times over take longer than their test waits.
+# what went to the hook, which the process has one of, or that need an executor for themselves, run alone, as do those
+# that change the package for the whole process: that turn fusing off, or check who owns a drain. A million elements
+# four times over take longer than their test waits.
 $(FREE)/ready-run-parallel: $(FREE)/ready-test
 	$(FREE)/bin/python -m pip install --quiet --disable-pip-version-check pytest-run-parallel==0.10.0
 	touch $@
 
 RUN_PARALLEL := tests/core tests/operators/test_shared_errors.py
 test-run-parallel: $(FREE)/ready-run-parallel
-	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist -m "not (nightly or spark or jvm or tools)" -o "thread_unsafe_fixtures=$$(printf 'dropped\nother\nplace\npool')" -o "thread_unsafe_functions=$$(printf 'reactive_runtime._core.fuse.fusing\nreactive_runtime.debugging.ownership_checked')" --parallel-threads 4 $(RUN_PARALLEL) --deselect tests/core/test_bad_input.py::test_an_executor_that_runs_tasks_where_they_are_submitted_needs_no_stack
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist -m "not (nightly or spark or jvm or tools)" -o "thread_unsafe_fixtures=$$(printf 'dropped\nother\nsubject')" -o "thread_unsafe_functions=$$(printf 'reactive_runtime._core.fuse.fusing\nreactive_runtime.debugging.ownership_checked')" --parallel-threads 4 $(RUN_PARALLEL) --deselect tests/core/test_bad_input.py::test_an_executor_that_runs_tasks_where_they_are_submitted_needs_no_stack
 
 # All scenarios under load, without a GIL.
 stress-free-threaded: $(FREE)/ready-test
