@@ -26,12 +26,13 @@ __all__ = ["SignalledError", "own_copy", "passing", "signalled"]
 
 E = TypeVar("E", bound=BaseException)
 
-OWN: Final = frozenset({"__dict__", "__weakref__", "__traceback__", "__context__", "__cause__", "__suppress_context__"})
-"""Attributes of each exception, which `own_copy` looks after by name."""
+ATTRIBUTES: Final = vars(BaseException)
+"""What Python has each exception's own by, whatever its class does with the names."""
 
 PYTHONS: Final = frozenset(
     item for item in vars(builtins).values() if isinstance(item, type) and issubclass(item, BaseException)
 )
+DICTIONARIES: Final = ("__dict__", "__weakref__")
 POINTER: Final = struct.calcsize("P")
 
 
@@ -64,25 +65,31 @@ def own_copy(error: E) -> E:
     called: what its `__init__` made of the arguments is taken over. What cannot be copied like that is given back
     itself: an error of a class that is written in C, and is not Python's own, or that has a `__del__`.
     """
+    try:
+        return _copied(error)
+    except Exception:  # it has arguments, or attributes, that its class does not tell of
+        return error
+
+
+def _copied(error: E) -> E:
     kind = type(error)
     if hasattr(kind, "__del__"):
         return error
-    try:
-        copy: E = _native(kind).__new__(kind, *error.args)
-        if type(copy) is not kind:
-            return error
-        for base in kind.__mro__:
-            for name, attribute in vars(base).items():
-                if isinstance(attribute, (MemberDescriptorType, GetSetDescriptorType)) and name not in OWN:
-                    _take_over(attribute, error, copy)
-        vars(copy).update(vars(error))
-        if isinstance(notes := vars(copy).get("__notes__"), list):
-            copy.__notes__ = notes.copy()
-    except Exception:  # it has arguments, or attributes, that its class does not tell of
+    copy: E = _native(kind).__new__(kind, *ATTRIBUTES["args"].__get__(error))
+    if type(copy) is not kind:
         return error
-    copy.__cause__, copy.__context__ = error.__cause__, error.__context__
-    copy.__suppress_context__ = error.__suppress_context__
-    return copy.with_traceback(error.__traceback__)
+    for base in kind.__mro__:
+        for name, attribute in vars(base).items():
+            if isinstance(attribute, (MemberDescriptorType, GetSetDescriptorType)) and name not in DICTIONARIES:
+                _take_over(attribute, error, copy)
+    ATTRIBUTES["__suppress_context__"].__set__(
+        copy, ATTRIBUTES["__suppress_context__"].__get__(error)
+    )  # a cause set it
+    values: dict[str, Any] = ATTRIBUTES["__dict__"].__get__(copy)
+    values.update(ATTRIBUTES["__dict__"].__get__(error))
+    if isinstance(notes := values.get("__notes__"), list):
+        values["__notes__"] = notes.copy()
+    return copy
 
 
 def _native(kind: type[BaseException]) -> type[BaseException]:

@@ -260,6 +260,23 @@ class BothError(KeyError, OSError):
     pass
 
 
+class StubbornError(Exception):
+    """Its class answers for none of what Python has it by."""
+
+    args = property(lambda self: None)
+    __dict__ = property(lambda self: {})
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        raise ZeroDivisionError(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ZeroDivisionError(name)
+
+    def __eq__(self, other: object) -> bool:
+        raise ZeroDivisionError
+
+
 def of_python() -> Iterator[BaseException]:
     """One of each class of Python's own, for each list of arguments that it takes."""
     lists: list[tuple[Any, ...]] = [
@@ -337,3 +354,10 @@ def test_what_cannot_be_copied_without_its_class_is_given_back_itself() -> None:
 
     for error in (ClosingError(1), ManyErrors(OSError(1))):
         assert own_copy(error) is error
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_an_error_of_whatever_class_is_raised(wait: str, pool: ThreadPoolExecutor) -> None:
+    with pytest.raises(StubbornError) as raised:
+        WAITS[wait](Flow.error(StubbornError(1, 2)), pool)
+    assert BaseException.args.__get__(raised.value) == (1, 2)  # type: ignore[attr-defined]
