@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements, InnerSubscription
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure, Spread
@@ -43,9 +43,8 @@ class Split(Combinator):
         self.open_groups: dict[Any, Group] = {}
         self.buffers: dict[GroupBuffer, Group] = {}  # of the groups that have not gone
         self.new_groups: deque[Group] = deque()  # opened, and not yet given downstream
-        # Keys and elements that are dealt out before others: what a group had not delivered when it was cancelled, and
-        # one that has found no room. Of one key the oldest comes first.
-        self.again: deque[tuple[Any, Any]] = deque()
+        # The key and the element that have found no room: they are dealt out before the source is asked for more.
+        self.in_hand: tuple[Any, Any] | None = None
         # Drains that a subscriber's leaving has still to go through, the next one first, for each that has left.
         self.leaving: deque[list[DrainContext]] = deque()
         self.outer_cancelled = False  # the outer flow is cancelled
@@ -62,6 +61,8 @@ class Split(Combinator):
 
     def departed(self, buffer: GroupBuffer) -> bool:
         """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""
+        if buffer is not self.outer:
+            dropping.elements_dropped("its group, or window, was cancelled", buffer.left(), buffer.heard or self.heard)
         with self._lock:
             shut = self._shut
             if not shut:
@@ -93,10 +94,6 @@ class Split(Combinator):
         """The group has no room, and will have no subscriber to make some."""
         raise NotImplementedError
 
-    def undelivered(self, group: Group, elements: list[Any]) -> None:
-        """The group was cancelled before it had delivered them."""
-        self.discard(*elements)
-
     def given(self, group: Group) -> Any:
         """What goes downstream for a new group."""
         raise NotImplementedError
@@ -118,8 +115,8 @@ class Split(Combinator):
                 continue
             if inner is None:
                 inner = self.inner(self.source, AHEAD)
-            if self.again:
-                moved = self._deal(*self.again.popleft())
+            if self.in_hand is not None:
+                moved = self._deal(*self.in_hand)
             else:
                 try:
                     news = inner.next_signal() if self._wanting() else inner.peek_end()
@@ -174,7 +171,6 @@ class Split(Combinator):
         self.new_groups.clear()
         self._abandon(self.outer.left())
         self._abandon(list(self.buffers.values()))
-        self._discard_again()
 
     def _abandon(self, groups: Iterable[Group]) -> None:
         """Those of them that have no subscriber."""
@@ -182,25 +178,17 @@ class Split(Combinator):
             if group.abandon(f"{self.title}: the outer flow was cancelled"):
                 self._close(group.buffer)
 
-    def _discard_again(self) -> None:
-        again, self.again = self.again, deque()
-        self.discard(*(element for _, element in again))
-
     def _close(self, buffer: GroupBuffer) -> None:
         """Nothing more for this group."""
         group = self.buffers.pop(buffer, None)
         if group is not None and self.open_groups.get(group.key) is group:
             del self.open_groups[group.key]
-        gone = buffer.gone()
-        if group is not None and gone:
-            self.undelivered(group, buffer.left())
-        elif gone:
-            self.discard(*buffer.left())
-        else:
+        if not buffer.gone():
             self.discard(*buffer.take_out())
 
     def _deal(self, key: Any, element: Any) -> bool:
         """Give the element to its group; a new group waits until it is demanded. False: there is no room."""
+        self.in_hand = None
         group, new = self.group_of(key)
         if new and self.outer_cancelled:
             self.discard(element)
@@ -210,7 +198,7 @@ class Split(Combinator):
             self.new_groups.append(group)
         if self.put(group, element):
             return True
-        self.again.appendleft((key, element))
+        self.in_hand = key, element
         if group.buffer.gone():
             self._close(group.buffer)
             return True
@@ -264,30 +252,11 @@ class Split(Combinator):
         return True
 
     def _finish(self) -> Elements:
-        """The source has ended: so do the groups, and at last the outer flow, when what waits is delivered.
-
-        Until then a group may be cancelled, and what it has not delivered belongs to a new one.
-        """
-        while True:
-            self._end_groups(None)
-            self._settle()
-            while self.again:
-                if not self._deal(*self.again.popleft()):
-                    yield PENDING
-                self._settle()
-            if self.open_groups:
-                continue
-            if not (self.new_groups or self._undelivered()) and (self.outer_cancelled or self._all_seen(self.wake)):
-                self._settle()  # a group may have been cancelled until then
-                if not (self.again or self.new_groups or self._undelivered()):
-                    return
-                continue
+        """The source has ended, and so do the groups; the outer flow ends when it has given the last of them."""
+        self._end_groups(None)
+        while self.new_groups and not self.outer_cancelled:
             yield PENDING
-
-    def _undelivered(self) -> bool:
-        """Whether a group may still be cancelled before it has delivered all."""
-        waiting = (buffer.lag() for buffer, group in self.buffers.items() if group.taken())
-        return not self.outer_cancelled and (self.outer.lag() > 0 or any(waiting))
+            self._settle()
 
     def _end_groups(self, error: BaseException | None, spread: Spread | None = None) -> None:
         groups, self.open_groups = self.open_groups, {}
@@ -314,17 +283,16 @@ class Split(Combinator):
         with self._lock:
             self._shut = True
             departed, self._departed = self._departed, []
-        self._discard_again()
+        if self.in_hand is not None:
+            self.discard(self.in_hand[1])
         self._abandon(self.new_groups)
         for buffer in departed:
             self._forget(buffer)
 
     def _forget(self, buffer: GroupBuffer) -> None:
         """It was cancelled when there is nothing more to deal out."""
-        left = buffer.left()
         if buffer is not self.outer:
-            self.discard(*left)
             return
-        for group in left:
+        for group in buffer.left():
             if group.abandon(f"{self.title}: the outer flow was cancelled"):
                 self.discard(*group.buffer.take_out())

@@ -47,7 +47,7 @@ class GroupingOperators(FlowBase[T_co]):
 
         Each group's flow is for one subscriber: a second one gets a RejectedError. It buffers up to `prefetch` elements
         until its subscriber comes. All groups complete, or fail, with the source. A group whose subscriber cancels is
-        closed, and opened anew by its next element; what it had not delivered goes to the new one.
+        closed: the hook gets what it holds, once. A later element of its key opens a new group.
 
         Args:
             key: Makes the key of an element, which is hashable.
@@ -55,9 +55,9 @@ class GroupingOperators(FlowBase[T_co]):
             prefetch: How many elements may wait in each group, 1 or more.
 
         Returns:
-            A flow of pairs. It completes when the source has, and what waits in groups with a subscriber is delivered.
-            It fails with OverflowError where one group more than `groups` would be open, or the buffer of a group
-            without a subscriber is full. It fails with the error that `key`, or the hash of a key, raises.
+            A flow of pairs. It completes when the source has, and the last pair is delivered. It fails with
+            OverflowError where one group more than `groups` would be open, or the buffer of a group without a
+            subscriber is full. It fails with the error that `key`, or the hash of a key, raises.
 
         Raises:
             TypeError: `key` cannot be called, or `groups` or `prefetch` is not an int.
@@ -106,7 +106,7 @@ class GroupingOperators(FlowBase[T_co]):
             n: How many elements are in a window, 1 or more. The last window may have fewer.
 
         Returns:
-            A flow of flows. It completes when the source has, and what waits in windows with a subscriber is delivered.
+            A flow of flows. It completes when the source has, and the last window is delivered.
 
         Raises:
             TypeError: `n` is not an int.
@@ -167,12 +167,6 @@ class _GroupBy(Split):
                 " consume every group, or take fewer at a time (flat_map's concurrency at least the number of groups)"
             )
         )
-
-    def undelivered(self, group: Group, elements: list[Any]) -> None:
-        if self.outer_cancelled:
-            self.discard(*elements)
-        else:
-            self.again.extendleft((group.key, element) for element in reversed(elements))
 
     def given(self, group: Group) -> Any:
         return group.key, group.flow(f"group({shown(group.key)})")

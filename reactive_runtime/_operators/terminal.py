@@ -631,6 +631,7 @@ class _Puller(DrainContext):
         super().__init__()
         self.waiter = wait
         self._failure: Exception | None = None  # lock; ends the loop
+        self._demand = 1  # the element that the loop waits for, or has: an operator compares with it what it holds
         self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
 
     def fail(self, error: Exception) -> None:
