@@ -624,7 +624,7 @@ class _Defer(Combinator):
         if not is_publisher(publisher):
             kind = no_publisher(publisher)
             raise self.fault(TypeError(f"{self.title}: the function must return a publisher, not {kind}"))
-        return self.inner(as_flow(self.title, "the result", publisher))
+        return self.inner(as_flow(self.title, "the result", publisher), alone=True)
 
 
 class _Using(_Defer):

@@ -626,7 +626,7 @@ class Combinator(Pollable):
     def __init__(self) -> None:
         # All of it belongs to the drain's owner.
         self.drain: DrainContext  # set once, by attach
-        self.inners: dict[InnerSubscription, None] = {}  # those that are open
+        self.inners: dict[InnerSubscription, FlowBase[Any] | None] = {}  # those open; what no other subscribes to
         self._relaying: dict[InnerSubscription, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
         self.elsewhere: bool = False  # one had nothing to give at once, or may have: it will be heard from later
@@ -657,8 +657,12 @@ class Combinator(Pollable):
         apart: bool | None = None,
         ahead: bool = False,
         made: bool = False,
+        alone: bool = False,
     ) -> InnerSubscription:
-        """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
+        """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element.
+
+        `alone`: a function has made `source` for this subscription. What it holds is dropped with the subscription.
+        """
         if self.sources_on is not None and not made and _needs_a_thread(source):
             source = source._on(self.sources_on)
         if (waiter := self.drain.waiter) is not None and not source._source.free():
@@ -667,7 +671,7 @@ class Combinator(Pollable):
         inner = InnerSubscription(
             self.drain, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth
         )
-        self.inners[inner] = None
+        self.inners[inner] = source if alone else None
         self.elsewhere = self.elsewhere or inner.waits()
         if inner.relays():
             self._relaying[inner] = None
@@ -681,9 +685,13 @@ class Combinator(Pollable):
     @owner_only
     def leave(self, inner: InnerSubscription) -> None:
         """Release an upstream."""
-        self.inners.pop(inner, None)
+        made = self.inners.pop(inner, None)
         self._relaying.pop(inner, None)
-        inner.close()
+        try:
+            inner.close()
+        finally:
+            if made is not None:
+                dropping.abandon(made)
 
     def relay(self, inner: InnerSubscription) -> Elements:
         """All of an inner subscription, to its end."""
@@ -822,6 +830,7 @@ class Combinator(Pollable):
             try:
                 if inners:
                     each([inner.close for inner in inners])
+                    each([partial(dropping.abandon, made) for made in inners.values() if made is not None])
             finally:
                 self._quietly(self.closed)
                 self._drop_error()

@@ -144,13 +144,34 @@ Held = list[tuple[object, Listeners]]
 def element_dropped(reason: str, element: object, heard: Listeners = (), *, wanted: bool = False) -> None:
     """Report an element that was accepted and will not be delivered; `heard`: by these as well.
 
-    `wanted`: an operator dropped it because that is what it is for.
+    `wanted`: an operator dropped it because that is what it is for. A flow, alone or in a list or tuple, is abandoned.
     """
     dropped = Dropped(reason, element=element, wanted=wanted)
-    if heard:
-        exits.each([*(partial(_heard, listen, element) for listen in heard), partial(_report, dropped)])
-    else:
+    calls = [*(partial(_heard, listen, element) for listen in heard), partial(_report, dropped)]
+    if isinstance(element, _CONTAINERS):
+        calls.extend(partial(abandon, one) for one in element if isinstance(one, _flow_type))
+    elif isinstance(element, _flow_type):
+        calls.append(partial(abandon, element))
+    if len(calls) == 1:
         _report(dropped)
+    else:
+        exits.each(calls)
+
+
+_CONTAINERS: Final = (tuple, list)
+_flow_type: type[Any] | tuple[()] = ()
+_abandoned: Callable[[Any], object]
+
+
+def flows_are(flow_type: type[Any], abandoned: Callable[[Any], object]) -> None:
+    """Call `abandoned` with each dropped flow, after the report. Called once, by the module that defines flows."""
+    global _flow_type, _abandoned
+    _flow_type, _abandoned = flow_type, abandoned
+
+
+def abandon(flow: object) -> None:
+    """No subscriber comes through this flow: have its sources drop what they hold for one."""
+    _abandoned(flow)
 
 
 def elements_dropped(reason: str, elements: Iterable[object], heard: Listeners = (), *, wanted: bool = False) -> None:

@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
+from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import Combinator
 from reactive_runtime._core.naming import is_publisher, kind_of, no_publisher
@@ -34,6 +35,7 @@ __all__ = [
     "Stage",
     "SubscriptionPlan",
     "Use",
+    "abandon",
     "as_flow",
     "combinator_flow",
     "connectable_of",
@@ -113,6 +115,14 @@ class FlowSource(Generic[T]):
         """The flow whose pipeline comes before this, as `explain` draws it."""
         return None
 
+    def upstreams(self) -> Sequence[FlowBase[Any]]:
+        """The flows that it subscribes to, as far as they are known beforehand."""
+        above = self.upstream()
+        return () if above is None else (above,)
+
+    def abandoned(self) -> None:
+        """It will have no subscriber: drop what it holds for one. Any thread."""
+
     def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         """The pipeline through `steps`, where that of the upstream is `above`."""
         raise NotImplementedError
@@ -148,6 +158,15 @@ def stages_of(flow: FlowBase[Any]) -> list[Stage]:
     for at in reversed(chain):
         parts = at._source.parts(parts, at._steps)
     return parts
+
+
+def abandon(flow: FlowBase[Any]) -> None:
+    """Tell the sources of a flow, however far up, that no subscriber comes through it. In a loop: see `stages_of`."""
+    flows = [flow]
+    while flows:
+        flow_source = flows.pop()._source
+        flow_source.abandoned()
+        flows.extend(flow_source.upstreams())
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +230,9 @@ class PublisherSource(FlowSource[T]):
 
     def upstream(self) -> FlowBase[Any] | None:
         return self.above
+
+    def upstreams(self) -> Sequence[FlowBase[Any]]:
+        return (self.publisher,) if isinstance(self.publisher, _flow_type[0]) else FlowSource.upstreams(self)
 
     def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         last = above.pop() if above else Stage("", None)
@@ -372,6 +394,9 @@ class CombinatorSource(FlowSource[T]):
     def upstream(self) -> FlowBase[Any] | None:
         return None if self.inline or not self.sources else self.sources[0]
 
+    def upstreams(self) -> Sequence[FlowBase[Any]]:
+        return self.sources
+
     def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         last = above.pop() if above else Stage("", None)
         between = " ¦ " if last.text and not self.inline and self._keeps_apart(self.sources[0]) else " "
@@ -466,3 +491,4 @@ _flow_type: list[type[Flow[Any]]] = []
 def make_flows_of(flow_type: type[Flow[Any]], connectable_type: type[ConnectableFlow[Any]]) -> None:
     """Tell this module what a flow is. Called once, by the module that defines it."""
     _flow_type[:] = [flow_type, connectable_type]
+    dropping.flows_are(flow_type, abandon)

@@ -45,6 +45,7 @@ class GroupBuffer(FilledQueue):
 
     def __init__(self, split: Split, capacity: int) -> None:
         super().__init__(deque())  # len(_items) <= capacity
+        self.heard = ()  # until it has a subscriber
         self._split = split
         self.capacity = capacity
         self._left: list[Any] = []  # lock; what waited when the subscriber cancelled

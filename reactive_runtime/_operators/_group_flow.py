@@ -57,6 +57,11 @@ class Group:
                 self._refusal = self._refusal or refusal
             return not self._taken
 
+    def abandoned(self) -> None:
+        """It was dropped on its way to a subscriber: drop what it holds, unless it has one. Any thread."""
+        if self.abandon("this group, or window, was dropped before it had a subscriber"):
+            self.buffer.close()
+
     def taken(self) -> bool:
         """Whether it has a subscriber."""
         with self._lock:
@@ -64,7 +69,7 @@ class Group:
 
     def flow(self, title: str) -> Flow[Any]:
         """What goes downstream."""
-        return flow_of(Taken(title, self.take))
+        return flow_of(Taken(title, self.take, self.abandoned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,12 @@ class Taken(FlowSource[Any]):
 
     title: str
     take: Callable[[int | None], Pollable]
+    no_subscriber: Callable[[], object]
+    """Called where no subscriber comes."""
     executor: Executor | None = None
+
+    def abandoned(self) -> None:
+        self.no_subscriber()
 
     def plan(self) -> SubscriptionPlan:
         return SubscriptionPlan(self.take, (), self.executor, pulls=False)
@@ -110,7 +120,7 @@ class Given(Combinator):
         drain.waiter = self.drain.waiter
         split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
         self.drain.later(drain.start)
-        inner = self.inner(flow_of(Taken("", lambda prefetch: split.outer)), made=True)
+        inner = self.inner(flow_of(Taken("", lambda prefetch: split.outer, tuple)), made=True)
         while (group := inner.next_if_demanded()) is not END:
             yield group if group is PENDING else split.given(group)
 

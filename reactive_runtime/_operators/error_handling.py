@@ -451,7 +451,7 @@ class _Resume(_Again):
             return
         if not self.asked(self.when, failure):
             raise passing(failure)
-        yield from self.relay(self.inner(self.publisher_from(self.fn, failure)))
+        yield from self.relay(self.inner(self.publisher_from(self.fn, failure), alone=True))
 
 
 class _Return(_Resume):

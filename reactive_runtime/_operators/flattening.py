@@ -351,7 +351,9 @@ class _OfPublishers(Bounded):
         publisher = self.call(self.fn, element)
         flow = publisher if isinstance(publisher, FlowBase) else self._foreign(publisher, element)
         # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
-        return self.inner(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
+        return self.inner(
+            flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True, alone=True
+        )
 
     def _foreign(self, publisher: Any, element: Any) -> Flow[Any]:
         if not is_publisher(publisher):

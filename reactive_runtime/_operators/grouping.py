@@ -72,7 +72,9 @@ class GroupingOperators(FlowBase[T_co]):
         Cancellation:
             Where the outer flow is cancelled, the groups that have a subscriber go on. What belongs to no such group is
             dropped, to the hook. A subscriber that comes to a group later than that gets a RejectedError. When those
-            groups are over as well, the source is cancelled.
+            groups are over as well, the source is cancelled. A group that an operator drops before it has a subscriber
+            drops what it holds. One that a program keeps, and never subscribes to, keeps it until the outer flow is
+            cancelled.
 
         Thread:
             The source runs, and `key` is called, on the thread that demands a group or an element; with `subscribe_on`,
@@ -120,7 +122,9 @@ class GroupingOperators(FlowBase[T_co]):
         Cancellation:
             Where the outer flow is cancelled, the windows that have a subscriber go on. What belongs to no such window
             is dropped, to the hook. A subscriber that comes to a window later than that gets a RejectedError. When
-            those windows are over as well, the source is cancelled.
+            those windows are over as well, the source is cancelled. A window that an operator drops before it has a
+            subscriber drops what it holds. One that a program keeps, and never subscribes to, keeps it until the outer
+            flow is cancelled.
 
         Thread:
             The source runs on the thread that demands a window or an element; with `subscribe_on`, on its executor.

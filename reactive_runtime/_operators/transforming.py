@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
@@ -190,7 +191,8 @@ class TransformingOperators(FlowBase[T_co]):
             upstream.
 
         Cancellation:
-            Passes through. The iterator that is under way is closed, if it can be.
+            Passes through. Of an iterable at hand (a list, a tuple, a set, a dict, a deque), the hook and
+            `do_on_discard` get each element that is left. The iterator of any other is closed, if it can be.
 
         Thread:
             `fn` is called, and its iterator runs, on the thread that signals.
@@ -216,7 +218,8 @@ class TransformingOperators(FlowBase[T_co]):
             The iterators are pulled by demand, one element at a time, as `flat_map_iterable` does.
 
         Cancellation:
-            Passes through. The iterator that is under way is closed, if it can be.
+            Passes through. Of an iterable at hand (a list, a tuple, a set, a dict, a deque), the hook and
+            `do_on_discard` get each element that is left. The iterator of any other is closed, if it can be.
 
         Thread:
             The iterators run on the thread that signals.
@@ -523,8 +526,13 @@ class _MapNotNone(_OfFunction[T, R]):
             yield result
 
 
+_HELD: Final[tuple[Iterable[Any], ...]] = ([], (), deque(), set(), {}, {}.values(), {}.items())
+_IN_HAND: Final[tuple[type[Any], ...]] = tuple(type(iter(held)) for held in _HELD)
+"""Iterators over what has been made already; any other makes its elements as they are asked for."""
+
+
 class _Many(Step[T, R]):
-    """An element becomes those of an iterator, which is closed if the stream ends before it."""
+    """An element becomes those of an iterator. What is left at the end of the stream is dropped, or closed if lazy."""
 
     expands = True
     iterator: Iterator[Any] | None = None
@@ -534,8 +542,10 @@ class _Many(Step[T, R]):
         return self.iterator is not None
 
     def dispose(self) -> Iterable[object]:
-        close = getattr(self.iterator, "close", None)
-        self.iterator = None
+        iterator, self.iterator = self.iterator, None
+        if isinstance(iterator, _IN_HAND):
+            return iterator
+        close = getattr(iterator, "close", None)
         if close is not None:
             close()
         return ()

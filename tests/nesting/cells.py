@@ -1,0 +1,267 @@
+"""The cells of the grid, and what must come of each.
+
+A cell is an operator that makes inner flows, what is made of each inner flow, the operator that consumes them, the way
+to read, and the source. A new operator is one line here.
+
+What holds in every cell: it ends; what was delivered and what went to the hook are together what the source gave, each
+element once; the elements of one inner flow keep their order; no function is called more often than there are elements.
+Where nothing is left in the middle, all elements are delivered, and none is dropped.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+from nesting.readers import LEAVING, READERS
+from reactive_runtime import Flow, hooks
+from reactive_runtime.hot import EmitResult, PublishProcessor
+
+__all__ = ["CONSUMERS", "INNERS", "MAKERS", "SOURCES", "Cell", "Outcome", "all_cells", "run", "some_cells"]
+
+COLD = "cold flows"
+MADE = 500
+"""What a cold inner flow adds to a number."""
+
+NUMBER = 12
+"""How many elements the source has."""
+
+MANY = 16
+
+
+@dataclass
+class Source:
+    """What was made, and how often the functions of the cell were called."""
+
+    base: int
+    made: list[int] = field(default_factory=list)  # the thread of the source, or of the inner flow, if that is cold
+    cold: bool = False  # the inner flows make the elements
+    calls: int = 0  # the drain that consumes the inner flows
+
+    def numbers(self) -> Iterator[int]:
+        for n in range(self.base, self.base + NUMBER):
+            if not self.cold:
+                self.made.append(n)
+            yield n
+
+    def pulled(self, numbers: list[int]) -> Iterator[int]:
+        """The elements of a cold inner flow: not the numbers, which may be dropped before."""
+        for n in numbers:
+            self.made.append(n + MADE)
+            yield n + MADE
+
+    def counted(self, inner: Any) -> Any:
+        self.calls += 1
+        assert self.calls <= NUMBER, "more inner flows than elements"
+        return inner
+
+
+def pushed(source: Source, pool: Executor) -> Flow[int]:
+    """A hot source: its own thread emits, whatever is demanded."""
+    hot: PublishProcessor[int] = PublishProcessor(capacity=NUMBER)
+
+    def emit() -> None:
+        while not hot.subscribers():
+            threading.Event().wait(0.0005)
+        for n in range(source.base, source.base + NUMBER):
+            if hot.emit(n) is EmitResult.OK and not source.cold:
+                source.made.append(n)
+        hot.on_complete()
+
+    thread = threading.Thread(target=emit, daemon=True)
+    begin = itertools.count()
+    return hot.do_on_subscribe(lambda: None if next(begin) else thread.start())
+
+
+SOURCES: dict[str, Callable[[Source, Executor], Flow[int]]] = {
+    "here": lambda source, pool: Flow.from_supplier(source.numbers),
+    "on a pool": lambda source, pool: Flow.from_supplier(source.numbers).subscribe_on(pool),
+    "hot": pushed,
+}
+
+MAKERS: dict[str, Callable[[Flow[int], Source], Flow[Flow[int]]]] = {
+    "one group": lambda flow, source: flow.group_by(lambda n: 0).map(lambda pair: pair[1]),
+    "three groups": lambda flow, source: flow.group_by(lambda n: n % 3).map(lambda pair: pair[1]),
+    "three small groups": lambda flow, source: flow.group_by(lambda n: n % 3, prefetch=2).map(lambda pair: pair[1]),
+    "a group each": lambda flow, source: flow.group_by(lambda n: n).map(lambda pair: pair[1]),
+    "windows of 1": lambda flow, source: flow.window(1),
+    "windows of 4": lambda flow, source: flow.window(4),
+    "one window": lambda flow, source: flow.window(100),
+    COLD: lambda flow, source: flow.batch(3).map(lambda some: Flow.from_supplier(lambda: source.pulled(some))),
+}
+
+INNERS: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
+    "as it is": lambda inner, pool: inner,
+    "a step": lambda inner, pool: inner.filter(lambda n: True),
+    "take(2)": lambda inner, pool: inner.take(2),
+    "a boundary": lambda inner, pool: inner.publish_on(pool, prefetch=2),
+    "a list": lambda inner, pool: inner.to_list().flatten(),
+    "groups in it": lambda inner, pool: inner.group_by(lambda n: n % 2).flat_map(lambda pair: pair[1]),
+    "windows in it": lambda inner, pool: inner.window(2).concat_map(lambda window: window),
+}
+
+Consumer = Callable[[Flow[Flow[Any]], Callable[[Any], Any]], Flow[Any]]
+
+
+def consumers() -> Iterator[tuple[str, Consumer]]:
+    for late in (False, True):
+        end = ", delay_error" * late
+        yield "concat_map" + end, lambda flow, fn, late=late: flow.concat_map(fn, delay_error=late)
+        for n in (1, 2, MANY):
+            yield (
+                f"flat_map({n}){end}",
+                lambda flow, fn, n=n, late=late: flow.flat_map(fn, concurrency=n, delay_error=late),
+            )
+            yield (
+                f"flat_map({n}), prefetch 1{end}",
+                lambda flow, fn, n=n, late=late: flow.flat_map(fn, concurrency=n, prefetch=1, delay_error=late),
+            )
+            yield (
+                f"flat_map_sequential({n}){end}",
+                lambda flow, fn, n=n, late=late: flow.flat_map_sequential(fn, concurrency=n, delay_error=late),
+            )
+        yield (
+            "merge of each" + end,
+            lambda flow, fn, late=late: flow.concat_map(
+                lambda inner: Flow.merge(fn(inner), Flow.empty(), delay_error=late)
+            ),
+        )
+    yield "switch_map", lambda flow, fn: flow.switch_map(fn)
+    yield "switch_map, prefetch 1", lambda flow, fn: flow.switch_map(fn, prefetch=1)
+    yield "race of each", lambda flow, fn: flow.concat_map(lambda inner: Flow.race(fn(inner), Flow.never()))
+    yield "zip of each", lambda flow, fn: flow.concat_map(lambda inner: fn(inner).zip_with(Flow.range(100)))
+    yield "merge of all", lambda flow, fn: flow.map(fn).to_list().concat_map(lambda inners: Flow.merge(*inners))
+    yield "zip of all", lambda flow, fn: flow.map(fn).to_list().concat_map(lambda inners: Flow.zip(*inners))
+    yield "race of all", lambda flow, fn: flow.map(fn).to_list().concat_map(lambda inners: Flow.race(*inners))
+
+
+CONSUMERS: dict[str, Consumer] = dict(consumers())
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination; `str` names it."""
+
+    maker: str
+    inner: str
+    consumer: str
+    reader: str
+    source: str
+
+    def __str__(self) -> str:
+        return " - ".join((self.maker, self.inner, self.consumer, self.reader, self.source))
+
+    def leaves(self) -> bool:
+        """Whether some elements may be dropped: an inner flow, or the whole one, is left in the middle."""
+        return (
+            self.inner == "take(2)"
+            or self.reader in LEAVING
+            or self.consumer.startswith(("switch_map", "zip of all", "race of all"))
+        )
+
+    def may_be_full(self) -> bool:
+        """Whether a group may be full that has no subscriber, which is an error."""
+        return self.maker == "three small groups"
+
+
+def all_cells() -> list[Cell]:
+    """All of them, in an order that does not change."""
+    return [Cell(*names) for names in itertools.product(MAKERS, INNERS, CONSUMERS, READERS | LEAVING, SOURCES)]
+
+
+def some_cells(number: int) -> list[Cell]:
+    """So many of them, in which each pair of names stands together at least once."""
+    cells = all_cells()
+    random.Random(7).shuffle(cells)
+    seen: set[tuple[str, ...]] = set()
+    chosen, others = [], []
+    for cell in cells:
+        pairs = set(itertools.combinations((cell.maker, cell.inner, cell.consumer, cell.reader, cell.source), 2))
+        (chosen if pairs - seen else others).append(cell)
+        seen |= pairs
+    assert len(chosen) <= number, f"{len(chosen)} cells are needed for all pairs"
+    return chosen + others[: number - len(chosen)]
+
+
+# -- running one ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Outcome:
+    """What came of a cell."""
+
+    cell: Cell
+    got: list[int]
+    dropped: list[int]
+    made: list[int]
+    error: BaseException | None
+
+
+_bases = itertools.count(0, 1_000)
+
+
+def flat(element: Any) -> Iterator[int]:
+    """The numbers in what was delivered or dropped."""
+    if isinstance(element, int):
+        yield element
+    elif isinstance(element, list | tuple):
+        for one in element:
+            yield from flat(one)
+
+
+def run(cell: Cell, pool: Executor) -> Outcome:
+    """Run a cell on this thread, and judge it. AssertionError where something of it does not hold."""
+    source = Source(next(_bases), cold=cell.maker == COLD)
+    begin = source.base + MADE * source.cold
+    numbers = range(begin, begin + NUMBER)
+    error: BaseException | None = None
+    got: list[Any] = []
+    with hooks.captured() as drops:
+        inners = MAKERS[cell.maker](SOURCES[cell.source](source, pool), source)
+        flow = CONSUMERS[cell.consumer](inners, lambda inner: INNERS[cell.inner](source.counted(inner), pool))
+        try:
+            (READERS | LEAVING)[cell.reader](flow, pool, got)
+        except Exception as raised:
+            error = raised
+        delivered = [n for element in got for n in flat(element) if n in numbers]
+        for _ in range(1_000):  # what is cancelled is dropped by the thread that has it
+            gone = [n for drop in list(drops) for n in flat(drop.element) if n in numbers]
+            if len(delivered) + len(gone) >= len(source.made):
+                break
+            threading.Event().wait(0.001)
+    outcome = Outcome(cell, delivered, gone, list(source.made), error)
+    judge(outcome, [drop.error for drop in drops if drop.error is not None])
+    return outcome
+
+
+def is_of_full_group(error: BaseException) -> bool:
+    """Whether it is, or is made of, what a full group without a subscriber fails with."""
+    if isinstance(error, ExceptionGroup):
+        return all(map(is_of_full_group, error.exceptions))
+    return "has no subscriber" in str(error) or "it was full, and had no subscriber" in str(error)
+
+
+def judge(outcome: Outcome, errors: list[BaseException]) -> None:
+    """Say what does not hold."""
+    cell, got, dropped, made, error = outcome.cell, outcome.got, outcome.dropped, outcome.made, outcome.error
+    if error is not None:
+        assert cell.may_be_full() and is_of_full_group(error), f"it failed: {error!r}"
+    elif not cell.leaves():
+        assert sorted(made) == list(range(min(made), min(made) + NUMBER)), f"of the source came {made}"
+        assert not dropped, f"delivered {got}, dropped {dropped}"
+    lost = Counter(made) - Counter(got + dropped)
+    twice = Counter(got + dropped) - Counter(made)
+    assert not (lost or twice), f"{lost=}, {twice=}: delivered {got}, dropped {dropped}"
+    assert all(cell.may_be_full() and is_of_full_group(item) for item in errors), f"the hook got {errors}"
+    for key in range(3):  # of one group, and in a window, the order is that of the source
+        of_one = [n for n in got if n % 3 == key]
+        if "groups" in cell.maker and "groups in it" not in cell.inner:
+            assert of_one == sorted(of_one), f"out of order: {got}"
+    if cell.consumer.startswith(("concat_map", "flat_map_sequential", "switch_map")) and "windows" in cell.maker:
+        assert "groups in it" in cell.inner or got == sorted(got), f"out of order: {got}"
