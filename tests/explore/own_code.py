@@ -380,6 +380,24 @@ class BlockingIterator:
         assert list(self.flow) == [0, 1, 2]
 
 
+class LoopOverGroups:
+    """A loop over groups, one after the other: the group that it reads asks its source for more, and wakes the loop."""
+
+    def actor_loops(self) -> None:
+        groups = Flow.just(0, 1, 2, 3).group_by(lambda n: n)
+        assert list(groups.concat_map(lambda pair: pair[1])) == [0, 1, 2, 3]
+
+
+class LoopOverGroupsOfAPool:
+    """The same, where the source has a thread of its own."""
+
+    def __init__(self) -> None:
+        self.groups = on(pool(), 3).group_by(same)
+
+    def actor_loops(self) -> None:
+        assert list(self.groups.concat_map(lambda pair: pair[1]).iterate(prefetch=1)) == [0, 1, 2]
+
+
 class BlockingIteratorLeft:
     """The loop is left early: the source is closed, and no thread waits for anything."""
 
@@ -617,6 +635,7 @@ SCENARIOS = [
     TimersShutDown,
     VirtualTime,
     BlockingIterator,
+    LoopOverGroups,
     BlockingIteratorLeft,
     FutureCancelled,
     Waited,
@@ -629,5 +648,5 @@ SCENARIOS = [
     Counters,
 ]
 
-LARGE = [MapParallelShutDown, PublishOnShutDown, Shared, Submitters]
+LARGE = [LoopOverGroupsOfAPool, MapParallelShutDown, PublishOnShutDown, Shared, Submitters]
 """Too many schedules for all of them."""
