@@ -67,7 +67,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. What was reduced so far is dropped, to the hook.
 
         Thread:
             `fn` is called on the thread that signals.
@@ -101,7 +101,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. The container is dropped, to the hook.
 
         Thread:
             `supplier` and `accumulate` are called on the thread that signals.
@@ -176,7 +176,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. The entries so far are dropped, to the hook, as one dict.
 
         Thread:
             `key` and `value` are called on the thread that signals.
@@ -228,7 +228,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. The elements that were added up have been handled.
 
         Thread:
             Runs on the thread that signals.
@@ -266,7 +266,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. The smallest so far is dropped, to the hook.
 
         Thread:
             `key` is called on the thread that signals.
@@ -304,7 +304,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. The largest so far is dropped, to the hook.
 
         Thread:
             `key` is called on the thread that signals.
@@ -421,6 +421,14 @@ class _Fold(Step[T, S]):
     def upstream_demand(self, n: int) -> int:
         return MAX_DEMAND
 
+    def so_far(self) -> object:
+        """What it has made of elements, or keeps of them; MISSING: nothing."""
+        return MISSING
+
+    def dispose(self) -> Iterable[object]:
+        so_far = MISSING if self.done else self.so_far()
+        return () if so_far is MISSING or so_far is None else (so_far,)
+
     def __str__(self) -> str:
         return f"{self.name}()"
 
@@ -430,18 +438,22 @@ class _Reduce(_Fold[T, S]):
 
     def __init__(self, fn: Callable[[S, T], S], initial: S) -> None:
         self.fn = fn
-        self.so_far: Any = initial
+        self.initial: Any = initial
+        self.result: Any = initial
 
     def on_next(self, element: T) -> None:
-        self.so_far = element if self.so_far is MISSING else self.fn(self.so_far, element)
-        if self.so_far is None:
+        self.result = element if self.result is MISSING else self.fn(self.result, element)
+        if self.result is None:
             raise TypeError(
                 f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
             )
 
     def on_complete(self) -> Iterator[S]:
-        if self.so_far is not MISSING:
-            yield self.so_far
+        if self.result is not MISSING:
+            yield self.result
+
+    def so_far(self) -> object:
+        return MISSING if self.result is self.initial else self.result
 
     def __str__(self) -> str:
         return f"reduce({describe(self.fn)})"
@@ -466,6 +478,9 @@ class _Collect(_Fold[T, S]):
         if self.container is None:
             raise TypeError(f"{self}: the supplier returned None, and None is not an element (2.13)")
         yield self.container
+
+    def so_far(self) -> object:
+        return self.container
 
     def __str__(self) -> str:
         return f"collect({describe(self.supplier)}, {describe(self.accumulate)})"
@@ -503,6 +518,9 @@ class _ToDict(_Fold[T, dict[K, V]]):
 
     def on_complete(self) -> Iterator[dict[K, V]]:
         yield self.entries
+
+    def so_far(self) -> object:
+        return self.entries or MISSING
 
 
 class _Count(_Fold[T, int]):
@@ -551,6 +569,9 @@ class _Best(_Fold[T, T]):
     def on_complete(self) -> Iterator[T]:
         if self.element is not MISSING:
             yield self.element
+
+    def so_far(self) -> object:
+        return self.element
 
     def __str__(self) -> str:
         return f"{self.operator}({'' if self.key is None else describe(self.key)})"

@@ -352,7 +352,7 @@ class FilteringOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through.
+            Passes through. The last element so far is dropped, to the hook.
 
         Thread:
             Runs on the thread that signals.
@@ -593,6 +593,7 @@ class _Last(Step[T, T]):
     name = "last"
 
     def __init__(self, default: T) -> None:
+        self.default = default
         self.element = default
 
     def on_next(self, element: T) -> None:
@@ -605,6 +606,9 @@ class _Last(Step[T, T]):
 
     def upstream_demand(self, n: int) -> int:
         return MAX_DEMAND
+
+    def dispose(self) -> Iterable[object]:
+        return () if self.done or self.element is self.default else (self.element,)
 
     def __str__(self) -> str:
         return "last()"

@@ -1,6 +1,6 @@
 """Run all cells, or those whose name has a text in it, and print how many hold, by operator.
 
-    PYTHONPATH=tests:. python -m nesting [text]
+PYTHONPATH=tests:. python -m nesting [text]
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ class Source:
     made: list[int] = field(default_factory=list)  # the thread of the source, or of the inner flow, if that is cold
     cold: bool = False  # the inner flows make the elements
     calls: int = 0  # the drain that consumes the inner flows
+    pusher: threading.Thread | None = None  # set before it starts; of a hot source
 
     def numbers(self) -> Iterator[int]:
         for n in range(self.base, self.base + NUMBER):
@@ -74,9 +75,12 @@ def pushed(source: Source, pool: Executor) -> Flow[int]:
                 source.made.append(n)
         hot.on_complete()
 
-    thread = threading.Thread(target=emit, daemon=True)
-    begin = itertools.count()
-    return hot.do_on_subscribe(lambda: None if next(begin) else thread.start())
+    def begin() -> None:
+        if source.pusher is None:
+            source.pusher = threading.Thread(target=emit, daemon=True)
+            source.pusher.start()
+
+    return hot.do_on_subscribe(begin)
 
 
 SOURCES: dict[str, Callable[[Source, Executor], Flow[int]]] = {
@@ -230,6 +234,8 @@ def run(cell: Cell, pool: Executor) -> Outcome:
         except Exception as raised:
             error = raised
         delivered = [n for element in got for n in flat(element) if n in numbers]
+        if source.pusher is not None:
+            source.pusher.join()
         for _ in range(1_000):  # what is cancelled is dropped by the thread that has it
             gone = [n for drop in list(drops) for n in flat(drop.element) if n in numbers]
             if len(delivered) + len(gone) >= len(source.made):
