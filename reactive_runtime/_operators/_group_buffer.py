@@ -47,7 +47,7 @@ class GroupBuffer(FilledQueue):
         super().__init__(deque())  # len(_items) <= capacity
         self.heard = ()  # until it has a subscriber
         self._split = split
-        self.capacity = capacity
+        self.capacity = capacity  # lock; grows once, when the subscriber comes
         self._left: list[Any] = []  # lock; what waited when the subscriber cancelled
         self._fail: Callable[[], Failure] | None = None  # lock; makes what it has ended with, for each that takes it
         self._taken = False  # lock; it has a subscriber, or is about to
@@ -84,7 +84,8 @@ class GroupBuffer(FilledQueue):
             if self._over or self._closed:
                 return False
             self._short = True  # until it is known, so that no note is missed
-        if waiting >= self.capacity or drain is None:
+            room = waiting < self.capacity
+        if not room or drain is None:
             return False
         wanted = waiting < (drain.demand() if ahead is None else ahead)
         if wanted:
@@ -120,9 +121,10 @@ class GroupBuffer(FilledQueue):
     # -- the pollable source: the owner of the subscriber's drain ------------------------------------------------------
 
     def ask_ahead(self, n: int | None) -> None:
-        """Let so many wait, at most, whatever is demanded. Called before `attach`."""
+        """Let so many wait, at most, whatever is demanded: the subscriber has room for them. Called before `attach`."""
         with self._lock:
             self._ahead = n
+            self.capacity = max(self.capacity, n or 0)
         self.taken()
 
     def taken(self) -> None:

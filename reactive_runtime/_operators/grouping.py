@@ -65,7 +65,9 @@ class GroupingOperators(FlowBase[T_co]):
 
         Demand:
             The source is asked for more while the next group is demanded, or a group that has a subscriber demands
-            more. A full buffer of a group that has a subscriber holds the source back. Where the source is not pulled
+            more. A full buffer of a group that has a subscriber holds the source back: an operator that takes groups
+            in an order of its own (`flat_map_sequential`, `zip`, `merge_comparing`) has to have room (`prefetch`) for
+            all that comes of one while it waits for another. Where the source is not pulled
             on the same thread (an executor, another publisher, an asynchronous operator), up to 256 elements are
             requested ahead of that.
 

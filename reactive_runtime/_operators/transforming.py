@@ -277,7 +277,7 @@ class TransformingOperators(FlowBase[T_co]):
             One more element than is demanded is requested upstream, once.
 
         Cancellation:
-            Passes through.
+            Passes through. A first element that has no pair is dropped, to the hook; so is one that is alone.
 
         Thread:
             Runs on the thread that signals.
@@ -658,12 +658,17 @@ class _Pairwise(Step[T, tuple[T, T]]):
 
     def __init__(self) -> None:
         self.before: Any = NO_ELEMENT
+        self.paired = False
 
     def on_next(self, element: T) -> Each[tuple[T, T]]:
         before = self.before
         self.before = element
         if before is not NO_ELEMENT:
+            self.paired = True
             yield before, element
+
+    def dispose(self) -> Iterable[object]:
+        return () if self.paired or self.before is NO_ELEMENT else (self.before,)
 
     def upstream_demand(self, n: int) -> int:
         return n + 1 if self.before is NO_ELEMENT else n

@@ -1,8 +1,8 @@
 """An element that was made is delivered, discarded, or refused by the operator's own rule, wherever a cancel comes.
 
-Elements remember what they were made of. An operator's rule, to filter, to add up, is known from a run to the end of a source
-that has just the elements that were made before the cancel: an element that is missing there may be missing after the
-cancel too. Each other has to be delivered, or has to come to the hook.
+Elements remember what they were made of. An operator's rule, to filter, to add up, is known from a run to the end of a
+source that has just the elements that were made before the cancel: an element that is missing there may be missing
+after the cancel too. Each other has to be delivered, or has to come to the hook.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ KEPT = {
     "flat_map_sequential (on a pool)": 3,
     "concat_map": 1,
     "switch_map": 1,
+    "flat_map (coroutines)": 3,
+    "map_parallel (coroutines)": 3,
     "cache": ELEMENTS,
     "sum": ELEMENTS,
 }
-"""How many elements a function of the case may have put into cold flows that were not pulled; or what an operator keeps
-for later subscribers, or has added up."""
+"""How many elements a function of the case may have put into cold flows that were not pulled, or may have in coroutines
+that were cancelled; and how many an operator keeps for later subscribers, or has added up."""
 
 
 class Traced(int):
