@@ -156,19 +156,27 @@ class Split(Combinator):
                 if self._wanted <= 0:
                     return
                 self._wanted -= 1
-                self.outer.put(self.new_groups.popleft())
-            self.outer.wake()
+            if not self._give():
+                return
 
     def _give_what_is_wanted(self) -> None:
         """The source has failed: the groups that are demanded come before its error."""
-        while self.new_groups and not self.outer_cancelled and self.outer.wants():
-            self.outer.put(self.new_groups.popleft())
+        while self.new_groups and not self.outer_cancelled and self.outer.wants() and self._give():
+            pass
+
+    def _give(self) -> bool:
+        """Give the next new group. False: the outer flow is cancelled, and the drain will hear of it."""
+        if not self.outer.put(self.new_groups[0]):
+            return False
+        self.new_groups.popleft()
         self.outer.wake()
+        return True
 
     def _cancel_outer(self) -> None:
         """The outer flow is cancelled: what has no subscriber will have none."""
         self.outer_cancelled = True
-        self.new_groups.clear()
+        new_groups, self.new_groups = self.new_groups, deque()
+        self._abandon(new_groups)  # of which a full window is no longer among the buffers
         self._abandon(self.outer.left())
         self._abandon(list(self.buffers.values()))
 

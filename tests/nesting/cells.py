@@ -17,10 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from nesting.readers import LEAVING, READERS
 from reactive_runtime import Flow, hooks
+from reactive_runtime.errors import RejectedError
 from reactive_runtime.hot import EmitResult, PublishProcessor
 
 __all__ = ["CONSUMERS", "INNERS", "MAKERS", "SOURCES", "Cell", "Outcome", "all_cells", "run", "some_cells"]
@@ -44,9 +46,13 @@ class Source:
     cold: bool = False  # the inner flows make the elements
     calls: int = 0  # the drain that consumes the inner flows
     pusher: threading.Thread | None = None  # set before it starts; of a hot source
+    at: int | None = None
+    then: Callable[[], object] = int
 
     def numbers(self) -> Iterator[int]:
         for n in range(self.base, self.base + NUMBER):
+            if n - self.base == self.at:
+                self.then()
             if not self.cold:
                 self.made.append(n)
             yield n
@@ -219,9 +225,14 @@ def flat(element: Any) -> Iterator[int]:
             yield from flat(one)
 
 
-def run(cell: Cell, pool: Executor) -> Outcome:
-    """Run a cell on this thread, and judge it. AssertionError where something of it does not hold."""
+def run(cell: Cell, pool: Executor, *, shut_down_at: int | None = None) -> Outcome:
+    """Run a cell on this thread, and judge it. AssertionError where something of it does not hold.
+
+    `shut_down_at`: the pool is shut down when the source makes that element.
+    """
     source = Source(next(_bases), cold=cell.maker == COLD)
+    if shut_down_at is not None:
+        source.at, source.then = shut_down_at, partial(pool.shutdown, wait=False, cancel_futures=True)
     begin = source.base + MADE * source.cold
     numbers = range(begin, begin + NUMBER)
     error: BaseException | None = None
@@ -242,30 +253,31 @@ def run(cell: Cell, pool: Executor) -> Outcome:
                 break
             threading.Event().wait(0.001)
     outcome = Outcome(cell, delivered, gone, list(source.made), error)
-    judge(outcome, [drop.error for drop in drops if drop.error is not None])
+    judge(outcome, [drop.error for drop in drops if drop.error is not None], refused=shut_down_at is not None)
     return outcome
 
 
-def is_of_full_group(error: BaseException) -> bool:
-    """Whether it is, or is made of, what a full group without a subscriber fails with."""
+def is_expected(error: BaseException, cell: Cell, *, refused: bool) -> bool:
+    """Whether it is, or is made of, what a full group without a subscriber fails with, or a pool that is shut down."""
     if isinstance(error, ExceptionGroup):
-        return all(map(is_of_full_group, error.exceptions))
-    return "has no subscriber" in str(error) or "it was full, and had no subscriber" in str(error)
+        return all(is_expected(one, cell, refused=refused) for one in error.exceptions)
+    if cell.may_be_full() and ("has no subscriber" in str(error) or "it was full, and had no subscriber" in str(error)):
+        return True
+    return refused and isinstance(error, RejectedError)
 
 
-def judge(outcome: Outcome, errors: list[BaseException]) -> None:
-    """Say what does not hold."""
+def judge(outcome: Outcome, errors: list[BaseException], *, refused: bool) -> None:
+    """Say what does not hold. `refused`: tasks may have been, by a pool that was shut down."""
     cell, got, dropped, made, error = outcome.cell, outcome.got, outcome.dropped, outcome.made, outcome.error
     if error is not None:
-        assert cell.may_be_full(), f"it failed: {error!r}"
-        assert is_of_full_group(error), f"it failed: {error!r}"
+        assert is_expected(error, cell, refused=refused), f"it failed: {error!r}"
     elif not cell.leaves():
         assert sorted(made) == list(range(min(made), min(made) + NUMBER)), f"of the source came {made}"
         assert not dropped, f"delivered {got}, dropped {dropped}"
     lost = Counter(made) - Counter(got + dropped)
     twice = Counter(got + dropped) - Counter(made)
     assert (lost, twice) == ({}, {}), f"delivered {got}, dropped {dropped}"
-    assert all(cell.may_be_full() and is_of_full_group(item) for item in errors), f"the hook got {errors}"
+    assert all(is_expected(item, cell, refused=refused) for item in errors), f"the hook got {errors}"
     for key in range(3):  # of one group, and in a window, the order is that of the source
         of_one = [n for n in got if n % 3 == key]
         if "groups" in cell.maker and "groups in it" not in cell.inner:

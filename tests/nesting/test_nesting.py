@@ -25,6 +25,15 @@ def test_a_flow_of_flows_ends_and_loses_nothing(cell: Cell, watched: Watched) ->
     assert watched.finding(cell) is None
 
 
+WITH_POOL = [cell for cell in some_cells(3 * BY_DAY) if cell.source == "on a pool" or cell.inner == "a boundary"]
+
+
+@pytest.mark.parametrize("at", [1, 6])
+@pytest.mark.parametrize("cell", WITH_POOL[:150], ids=str)
+def test_a_pool_that_is_shut_down_ends_the_cell(cell: Cell, at: int, watched: Watched) -> None:
+    assert watched.finding(cell, shut_down_at=at) is None
+
+
 def test_the_cells_by_day_have_each_name() -> None:
     cells = some_cells(BY_DAY)
     assert len(cells) == BY_DAY

@@ -18,18 +18,18 @@ LIMIT = 60.0
 
 
 class Watched:
-    """A thread that runs cells one after the other, and a pool for them. After one that hangs both are made anew."""
+    """A thread for each cell, and a pool for all of them: a new one after a cell that hangs, or has shut it down."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(WORKERS, "cells")
 
-    def finding(self, cell: Cell, limit: float = LIMIT) -> str | None:
-        """What does not hold of the cell; None: all does."""
+    def finding(self, cell: Cell, limit: float = LIMIT, shut_down_at: int | None = None) -> str | None:
+        """What does not hold of the cell; None: all does. `shut_down_at`: see `run`."""
         found: list[str | None] = []
 
         def judged() -> None:
             try:
-                run(cell, self.pool)
+                run(cell, self.pool, shut_down_at=shut_down_at)
             except BaseException as error:
                 found.append(f"{cell}: {type(error).__name__}: {error}")
             else:
@@ -38,10 +38,12 @@ class Watched:
         thread = threading.Thread(target=judged, daemon=True, name="cell")
         thread.start()
         thread.join(limit)
-        if found:
+        if found and shut_down_at is None:
             return found[0]
         hung, self.pool = self.pool, ThreadPoolExecutor(WORKERS, "cells")
         hung.shutdown(wait=False, cancel_futures=True)
+        if found:
+            return found[0]
         return f"{cell}: no end within {limit:g} s\n{''.join(stacks(thread))}"
 
     def close(self) -> None:
