@@ -147,26 +147,29 @@ def element_dropped(reason: str, element: object, heard: Listeners = (), *, want
     `wanted`: an operator dropped it because that is what it is for. A flow, alone or in a list or tuple, is abandoned.
     """
     dropped = Dropped(reason, element=element, wanted=wanted)
-    calls = [*(partial(_heard, listen, element) for listen in heard), partial(_report, dropped)]
-    if isinstance(element, _CONTAINERS):
-        calls.extend(partial(abandon, one) for one in element if isinstance(one, _flow_type))
-    elif isinstance(element, _flow_type):
-        calls.append(partial(abandon, element))
-    if len(calls) == 1:
+    if not heard and not isinstance(element, _may_hold_flows):  # most are
         _report(dropped)
-    else:
-        exits.each(calls)
+        return
+    flows = element if isinstance(element, tuple | list) else (element,)
+    exits.each(
+        [
+            *(partial(_heard, listen, element) for listen in heard),
+            partial(_report, dropped),
+            *(partial(abandon, flow) for flow in flows if isinstance(flow, _flow_type)),
+        ]
+    )
 
 
-_CONTAINERS: Final = (tuple, list)
-_flow_type: type[Any] | tuple[()] = ()
+_flow_type: type[Any] | tuple[()] = ()  # written once, before there is a flow
+_may_hold_flows: tuple[type[Any], ...] = (tuple, list)  # written once, before there is a flow
 _abandoned: Callable[[Any], object]
 
 
 def flows_are(flow_type: type[Any], abandoned: Callable[[Any], object]) -> None:
     """Call `abandoned` with each dropped flow, after the report. Called once, by the module that defines flows."""
-    global _flow_type, _abandoned
+    global _flow_type, _may_hold_flows, _abandoned
     _flow_type, _abandoned = flow_type, abandoned
+    _may_hold_flows = (tuple, list, flow_type)
 
 
 def abandon(flow: object) -> None:

@@ -311,8 +311,8 @@ class SideEffectOperators(FlowBase[T_co]):
         """`fn(element)` is called for each element that was accepted here or upstream and will not be delivered.
 
         Such an element waits in a buffer at a cancel, finds one full, or is in a batch that is half full when its
-        source fails. A dropped group or window drops the elements that it holds, one by one. All operators upstream are covered, across boundaries, and none downstream: not what becomes of an
-        element that has passed here.
+        source fails. A dropped group or window drops the elements that it holds, one by one. All operators upstream are
+        covered, across boundaries, and none downstream: not what becomes of an element that has passed here.
 
         Args:
             fn: Called once for each such element, which goes to the hook as well.

@@ -544,7 +544,8 @@ class _Many(Step[T, R]):
     def dispose(self) -> Iterable[object]:
         iterator, self.iterator = self.iterator, None
         if isinstance(iterator, _IN_HAND):
-            return iterator
+            left: Iterable[object] = iterator
+            return left
         close = getattr(iterator, "close", None)
         if close is not None:
             close()
