@@ -141,7 +141,8 @@ class InnerSubscription:
     ) -> None:
         """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator.
 
-        `ahead`: an asynchronous operator upstream gets a drain of its own, and so goes on while it is not polled.
+        `ahead`: an upstream that is not pulled, an asynchronous operator or a group behind a step, gets a drain of its
+        own, and so goes on while it is not polled.
         """
         plan = source._source.plan()
         self.drain = drain
@@ -154,7 +155,7 @@ class InnerSubscription:
         self.over: bool = False  # it has ended, or was closed
         self._pollable: Pollable
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
-        ahead = ahead and plan.combines and plan.executor is None
+        ahead = ahead and plan.executor is None and (plan.combines or (bool(steps) and not plan.pulls))
         self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
         # It runs the user's code, on this drain: not on a thread that has only brought news.
         self._keeps = plan.executor is None and not (self._own or plan.combines) and (plan.keeps or bool(steps))

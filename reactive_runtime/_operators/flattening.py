@@ -139,7 +139,7 @@ class FlatteningOperators(FlowBase[T_co]):
         """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
 
         The elements of one come when all publishers before it have completed; meanwhile at most `prefetch` of each
-        wait. A publisher whose last operator is an asynchronous one goes on too while it waits for its turn.
+        wait. A publisher whose last operator is an asynchronous one, and a group, goes on too while it waits.
 
         Args:
             fn: Called once for each element. Returns a publisher.

@@ -119,29 +119,27 @@ INNERS: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
 Consumer = Callable[[Flow[Flow[Any]], Callable[[Any], Any]], Flow[Any]]
 
 
+def flat_mapped(sequential: bool, **options: Any) -> Consumer:
+    return lambda flow, fn: (flow.flat_map_sequential if sequential else flow.flat_map)(fn, **options)
+
+
+def merged_each(delay_error: bool) -> Consumer:
+    return lambda flow, fn: flow.concat_map(
+        lambda inner: Flow.merge(fn(inner), Flow.empty(), delay_error=delay_error), delay_error=delay_error
+    )
+
+
 def consumers() -> Iterator[tuple[str, Consumer]]:
     for late in (False, True):
         end = ", delay_error" * late
-        yield "concat_map" + end, lambda flow, fn, late=late: flow.concat_map(fn, delay_error=late)
         for n in (1, 2, MANY):
-            yield (
-                f"flat_map({n}){end}",
-                lambda flow, fn, n=n, late=late: flow.flat_map(fn, concurrency=n, delay_error=late),
-            )
-            yield (
-                f"flat_map({n}), prefetch 1{end}",
-                lambda flow, fn, n=n, late=late: flow.flat_map(fn, concurrency=n, prefetch=1, delay_error=late),
-            )
-            yield (
-                f"flat_map_sequential({n}){end}",
-                lambda flow, fn, n=n, late=late: flow.flat_map_sequential(fn, concurrency=n, delay_error=late),
-            )
-        yield (
-            "merge of each" + end,
-            lambda flow, fn, late=late: flow.concat_map(
-                lambda inner: Flow.merge(fn(inner), Flow.empty(), delay_error=late)
-            ),
-        )
+            options: dict[str, Any] = {"concurrency": n, "delay_error": late}
+            yield f"flat_map({n}){end}", flat_mapped(False, **options)
+            yield f"flat_map({n}), prefetch 1{end}", flat_mapped(False, prefetch=1, **options)
+            yield f"flat_map_sequential({n}){end}", flat_mapped(True, **options)
+        yield "merge of each" + end, merged_each(late)
+    yield "concat_map", lambda flow, fn: flow.concat_map(fn)
+    yield "concat_map, delay_error", lambda flow, fn: flow.concat_map(fn, delay_error=True)
     yield "switch_map", lambda flow, fn: flow.switch_map(fn)
     yield "switch_map, prefetch 1", lambda flow, fn: flow.switch_map(fn, prefetch=1)
     yield "race of each", lambda flow, fn: flow.concat_map(lambda inner: Flow.race(fn(inner), Flow.never()))
@@ -190,7 +188,8 @@ def some_cells(number: int) -> list[Cell]:
     cells = all_cells()
     random.Random(7).shuffle(cells)
     seen: set[tuple[str, ...]] = set()
-    chosen, others = [], []
+    chosen: list[Cell] = []
+    others: list[Cell] = []
     for cell in cells:
         pairs = set(itertools.combinations((cell.maker, cell.inner, cell.consumer, cell.reader, cell.source), 2))
         (chosen if pairs - seen else others).append(cell)

@@ -123,7 +123,7 @@ def on_each(flow: Flow[Any], got: list[Any]) -> Flow[Any]:
 
 
 READERS: dict[str, Reader] = {
-    "for": lambda flow, pool, got: [got.append(element) for element in flow],
+    "for": lambda flow, pool, got: got.extend(flow),
     "iterate(prefetch=1)": looped(1),
     "iterate(prefetch=2)": looped(2),
     "iterate(prefetch=3)": looped(3),
