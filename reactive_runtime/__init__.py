@@ -6,6 +6,7 @@ cancellation is kept. Importing this needs the standard library only.
 
 from reactive_runtime._flow import ConnectableFlow, Flow
 from reactive_runtime._homes import all_at_home as _all_at_home
+from reactive_runtime._operators._loops import AsyncIteration, Iteration
 from reactive_runtime._operators.backpressure import KillSwitch, ParallelFlow, Valve
 from reactive_runtime._operators.creating import Emitter
 from reactive_runtime._operators.side_effects import Listener, Metrics
@@ -17,10 +18,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MAX_DEMAND",
+    "AsyncIteration",
     "ConnectableFlow",
     "Disposable",
     "Emitter",
     "Flow",
+    "Iteration",
     "KillSwitch",
     "Listener",
     "Metrics",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.arguments import PREFETCH, at_least
 from reactive_runtime._core.explain import drawing
 from reactive_runtime._core.flow_source import make_flows_of
+from reactive_runtime._operators._loops import AsyncIteration, each
 from reactive_runtime._operators.aggregating import AggregatingOperators
 from reactive_runtime._operators.backpressure import BackpressureOperators
 from reactive_runtime._operators.calling import TaskOperators
@@ -70,11 +71,11 @@ class Flow(Sources, CreatingSources, Operators[T_co], TerminalOperators[T_co], S
     __slots__ = ()
 
     def __iter__(self) -> Iterator[T_co]:
-        return self.iterate()
+        return each(self, PREFETCH)
 
     __iter__.__doc__ = TerminalOperators.iterate.__doc__
 
-    def __aiter__(self) -> AsyncGenerator[T_co, None]:
+    def __aiter__(self) -> AsyncIteration[T_co]:
         return self.iterate_async()
 
     __aiter__.__doc__ = TerminalOperators.iterate_async.__doc__

@@ -688,10 +688,13 @@ def clock_in(context: Context | None = None) -> Clock:
     Returns:
         The clock. The shared one is made at its first use; its threads are daemons.
     """
-    global _shared
     chosen = _clock.get() if context is None else context.get(_clock)
-    if chosen is not None:
-        return chosen
+    return shared_clock() if chosen is None else chosen
+
+
+def shared_clock() -> SharedClock:
+    """The clock of real time that all flows share. Not exported: a program has no use for it."""
+    global _shared
     with _sharing:
         if _shared is None:
             _shared = SharedClock()

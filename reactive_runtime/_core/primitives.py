@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import FrameType
 from typing import Final
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "allocate_lock",
     "begin_thread",
     "current_thread",
+    "frame_of",
     "get_ident",
     "has_gil",
     "main_thread",
@@ -74,6 +76,11 @@ monotonic = time.monotonic
 process_time = time.process_time
 now_ns = time.perf_counter_ns
 sleep = time.sleep
+
+
+def frame_of(ident: int) -> FrameType | None:
+    """Where a thread is: a look from outside. None: it has ended."""
+    return sys._current_frames().get(ident)
 
 
 def has_gil() -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
+from reactive_runtime._core import primitives
 from reactive_runtime._core.combinator import Combinator, InnerSubscription
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.drain_context import DrainContext
@@ -20,7 +21,7 @@ from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._texts import shown
 
-__all__ = ["waited_for"]
+__all__ = ["awaited_by_loop", "kept_by", "waited_for"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -33,6 +34,30 @@ def waited_for(subscription: PulledSubscription) -> str:
     with suppress(Exception):  # it changes while we look
         return f"it waited for {_of(subscription, DEPTH)}"
     return "what it waited for had just changed"
+
+
+def awaited_by_loop(drain: DrainContext, inner: InnerSubscription) -> str:
+    """In words, what has not given an element to a loop, whose thread asks."""
+    with suppress(Exception):
+        return f"it waited for {_pollable(inner.reads(), drain, DEPTH)}"
+    return "what it waited for had just changed"
+
+
+def kept_by(subscription: PulledSubscription | None, ident: int) -> str:
+    """In words, which operator keeps the thread `ident`, and in which line it is."""
+    parts: list[str] = []
+    with suppress(Exception):
+        pollable = None if subscription is None else subscription.reads()[0]
+        if pollable is not None:
+            place = getattr(pollable, "location", None) or getattr(pollable, "_location", None)
+            parts.append(_text(pollable) + (f", which was put into the flow at {place[0]}:{place[1]}" if place else ""))
+        frame = primitives.frame_of(ident)
+        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+            frame = frame.f_back
+        if frame is not None:
+            code = frame.f_code
+            parts.append(f"the thread is in {code.co_name} at {code.co_filename}:{frame.f_lineno}")
+    return "; ".join(parts) or "what keeps it had just changed"
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:

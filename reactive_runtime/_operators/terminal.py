@@ -10,30 +10,26 @@ and with the same attributes. One instance may be signalled to many, and to rais
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overload
 
-from reactive_runtime._core import collecting, dropping, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
-from reactive_runtime._core.assembly import an_exception, no_end, note_step
-from reactive_runtime._core.combinator import END, InnerSubscription
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
-from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
-from reactive_runtime._core.naming import a_kind, executor_name, instead, is_subscriber
+from reactive_runtime._core.naming import a_kind, instead, is_subscriber
 from reactive_runtime._core.passing import own_copy
 from reactive_runtime._core.prefetch_queue import Relayed
-from reactive_runtime._core.step import release_held
+from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._core.waited_for import waited_for
+from reactive_runtime._operators._loops import AsyncIteration, Iteration
+from reactive_runtime._operators._waiting import Overrun, Wait
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
-from reactive_runtime.errors import RejectedError
-from reactive_runtime.executors import blocking_is_allowed, runs_here
 
 if TYPE_CHECKING:
-    import asyncio
+    pass
 
 
 __all__ = ["Disposable", "TerminalOperators"]
@@ -161,7 +157,7 @@ class TerminalOperators(FlowBase[T_co]):
 
         Args:
             timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
-                is not interrupted.
+                is not interrupted; when the time is over, a warning in the log says where it is.
 
         Returns:
             The last element, or None where the flow had none.
@@ -194,7 +190,7 @@ class TerminalOperators(FlowBase[T_co]):
         """
         return _block("block", self, self, timeout)
 
-    def iterate(self, *, prefetch: int = PREFETCH) -> Iterator[T_co]:
+    def iterate(self, *, prefetch: int = PREFETCH) -> Iteration[T_co]:
         """`for element in flow`: pull the elements from this thread.
 
         Args:
@@ -202,8 +198,9 @@ class TerminalOperators(FlowBase[T_co]):
                 or more; 256. A `for` loop over the flow itself has the default; `flow.iterate(prefetch=...)` sets it.
 
         Returns:
-            An iterator of the elements. It ends with the flow, and raises a copy of the error that the flow ends with;
-            and a RuntimeError where the flow needs the thread of the loop, see `executors.blocking_allowed`.
+            An iterator of the elements, an `Iteration`. It ends with the flow, and raises a copy of the error that the
+            flow ends with; and a RuntimeError where the flow needs the thread of the loop, see
+            `executors.blocking_allowed`. Its `next(timeout=...)` waits no longer than that for an element.
 
         Raises:
             TypeError: `prefetch` is no int.
@@ -228,10 +225,9 @@ class TerminalOperators(FlowBase[T_co]):
             `toIterable` of Reactor, `blockingIterable` of RxJava.
         """
         at_least("iterate", "prefetch", 1, prefetch)
-        plan = self._source.plan()
-        return _pull_here(self) if plan.pulls and plan.executor is None else _wait_for_each(self, prefetch)
+        return Iteration(self, prefetch)
 
-    def iterate_async(self, *, prefetch: int = PREFETCH) -> AsyncGenerator[T_co, None]:
+    def iterate_async(self, *, prefetch: int = PREFETCH) -> AsyncIteration[T_co]:
         """`async for element in flow`: the elements, waited for without blocking the event loop.
 
         Args:
@@ -240,8 +236,8 @@ class TerminalOperators(FlowBase[T_co]):
                 it.
 
         Returns:
-            An asynchronous generator of the elements. It ends with the flow, and raises a copy of the error that the
-            flow ends with.
+            An asynchronous iterator of the elements, an `AsyncIteration`. It ends with the flow, and raises a copy of
+            the error that the flow ends with.
 
         Raises:
             TypeError: `prefetch` is no int.
@@ -252,7 +248,9 @@ class TerminalOperators(FlowBase[T_co]):
             time.
 
         Cancellation:
-            By leaving the loop (`contextlib.aclosing` makes it prompt), or by cancelling its task.
+            By `aclose` (`contextlib.aclosing` calls it), or when the iterator is freed, as it is when an `async for`
+            loop over the flow is left. A wait that is cancelled, by `asyncio.wait_for` or with its task, leaves the
+            flow alive, and loses nothing.
 
         Thread:
             Sources without an executor are pulled by the loop itself, on its thread, and may block it: give them an
@@ -269,7 +267,7 @@ class TerminalOperators(FlowBase[T_co]):
         Origin:
             `async for` of Python.
         """
-        return _await_each(self, at_least("iterate_async", "prefetch", 1, prefetch))
+        return AsyncIteration(self, at_least("iterate_async", "prefetch", 1, prefetch))
 
     def run(self: FlowBase[Any], *, timeout: float | None = None) -> None:
         """Run the flow to its end, and drop its elements; raise the error it ends with.
@@ -279,7 +277,7 @@ class TerminalOperators(FlowBase[T_co]):
 
         Args:
             timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
-                is not interrupted.
+                is not interrupted; when the time is over, a warning in the log says where it is.
 
         Returns:
             None, when the flow has completed.
@@ -318,7 +316,7 @@ class TerminalOperators(FlowBase[T_co]):
         Args:
             fn: Called with each element. What it raises ends the flow, and is raised here.
             timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
-                is not interrupted.
+                is not interrupted; when the time is over, a warning in the log says where it is.
 
         Returns:
             None, when the flow has completed.
@@ -502,7 +500,7 @@ class _Last(Generic[T]):
 
     __slots__ = ("_element", "_subscription", "_wait", "future", "number")
 
-    def __init__(self, wait: _Wait | None = None) -> None:
+    def __init__(self, wait: Wait | None = None) -> None:
         """`wait`: of the thread that waits for the future."""
         self.future: primitives.Future[T | None] = primitives.Future()
         self._wait = wait
@@ -521,6 +519,11 @@ class _Last(Generic[T]):
             drain.waiter = self._wait
         self.future.add_done_callback(lambda future: subscription.cancel() if future.cancelled() else None)
         subscription.request(MAX_DEMAND)
+
+    def running(self) -> PulledSubscription | None:
+        """What it is subscribed to: a look from any thread."""
+        subscription = None if self._subscription is None else Relayed.unwrapped(self._subscription)
+        return subscription if isinstance(subscription, PulledSubscription) else None
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -543,9 +546,15 @@ class _Last(Generic[T]):
 def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
     if timeout is not None:
         seconds_of(sink, "timeout", timeout)
-    wait = _Wait(sink, source)
+    wait = Wait(sink, source)
     last = _Last[T](wait)
-    running = source._run(last)
+    runs_here = timeout is not None and getattr(source._source, "executor", None) is None
+    overrun = Overrun(sink, shown, timeout, last.running) if runs_here and timeout is not None else None
+    try:
+        running = source._run(last)
+    finally:
+        if overrun is not None:
+            overrun.over()
     try:
         if not last.future.done():
             wait.until(last.future, timeout)
@@ -562,168 +571,6 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
         raise TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}") from None
     finally:
         wait.over()
-
-
-def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
-    plan = source._source.plan()
-    pollable = plan.pollable(None)
-    steps = [step.copy() for step in (*plan.steps, *source._steps)]
-    failed: list[Exception] = []
-    try:
-        for element in pulled(pollable.open(), steps, Unstopped()):
-            if element is None:
-                raise none_element()
-            yield element
-    except Exception as error:
-        name_source(error, pollable.where)
-        note_step(error)
-        pollable.note_source(error)
-        failed.append(own_copy(no_end(error)))
-    finally:
-        held: dropping.Held = []
-        try:
-            held = release_held(steps, ())
-        finally:
-            try:
-                pollable.close()
-            finally:
-                dropping.held_dropped("a loop ended before it was delivered", held)
-    if failed:  # now: inside of `except` its context would be the carrier that it came in
-        raise failed.pop()
-
-
-def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
-    waiting = _Waiting(source, prefetch, _Wait("for", source))
-    try:
-        while (element := waiting.next()) is not END:
-            yield element
-    except GeneratorExit:  # it was left, or freed
-        if collecting:  # at the end of the interpreter modules are empty
-            collecting.outside(waiting.close)
-        raise
-    except BaseException:
-        waiting.close()
-        raise
-    waiting.close()
-
-
-async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, None]:
-    import asyncio  # what only coroutines need is imported for them
-
-    waiting = _Awaiting(source, prefetch, asyncio.get_running_loop(), asyncio.Event())
-    try:
-        while (element := waiting.next_if_demanded()) is not END:
-            if element is PENDING:
-                await waiting.event.wait()
-                waiting.event.clear()
-            else:
-                yield element
-    finally:
-        waiting.close()
-
-
-class _Puller(DrainContext):
-    """A drain whose owner pulls: `_launch` wakes it when there is something to pull."""
-
-    __slots__ = ("_failure", "_inner")
-
-    def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait | None = None) -> None:
-        super().__init__()
-        self.waiter = wait
-        self._failure: Exception | None = None  # lock; ends the loop
-        self._demand = 1  # the element that the loop waits for, or has: an operator compares with it what it holds
-        self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
-
-    def fail(self, error: Exception) -> None:
-        """End the loop with `error`; the element that its thread is at comes before."""
-        with self.lock:
-            if self._failure is None:
-                self._failure = error
-            self.stopped.append(True)
-        self.wake()
-
-    def next_if_demanded(self) -> Any:
-        """The next element, or END; PENDING: the drain has no owner now, and `_launch` wakes it when there is news."""
-        while True:
-            element: Any = END
-            failed: list[Exception] = []
-            try:
-                element = self._inner.next_if_demanded()
-            except Exception as error:
-                failed.append(own_copy(no_end(error)))
-            if failed:  # now: inside of `except` its context would be the carrier that it came in
-                raise failed.pop()
-            if element is not PENDING:
-                return element
-            self._inner.request(1)
-            with self.lock:
-                failure = self._failure
-                if failure is None and not self.leave():
-                    continue
-            if failure is not None:
-                raise own_copy(failure)
-            self._left()
-            return PENDING
-
-    def close(self) -> None:
-        """Release the flow. For the owner, or, where there is none, for the thread that was to come back."""
-        with self.lock:
-            self.stopped.append(True)
-            self._busy = True
-        try:
-            self._inner.close()
-        finally:
-            try:
-                self._release()
-            finally:
-                self._end_for_good()
-                self._left()
-
-    def rejected(self, error: RejectedError) -> None:
-        raise AssertionError("drains without an executor are never rejected")
-
-
-class _Waiting(_Puller):
-    """The owner is the thread of a `for` loop, which sleeps when there is nothing."""
-
-    __slots__ = ("_wait",)
-
-    def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait) -> None:
-        wait.prepare()
-        self._wait = wait
-        super().__init__(source, prefetch, wait)
-
-    def _launch(self) -> None:
-        self._wait.wake()
-
-    def next(self) -> Any:
-        """The next element, waited for; END at the end. Raises the error that the flow ended with."""
-        while (element := self.next_if_demanded()) is PENDING:
-            self._wait.a_moment()
-            while not self.is_owned():  # it was woken to look at what a made flow needs (`_Wait.begins`)
-                self._wait.a_moment()
-        return element
-
-    def close(self) -> None:
-        self._wait.over()
-        super().close()
-
-
-class _Awaiting(_Puller):
-    """The owner is a coroutine."""
-
-    __slots__ = ("_loop", "event")
-
-    def __init__(
-        self, source: FlowBase[Any], prefetch: int, loop: asyncio.AbstractEventLoop, event: asyncio.Event
-    ) -> None:
-        self._loop = loop
-        self.event = event
-        super().__init__(source, prefetch)
-
-    def _launch(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed: no coroutine comes back
-            self._loop.call_soon_threadsafe(self.event.set)
 
 
 class _Putting:
@@ -835,96 +682,3 @@ class _Putting:
         except Exception:
             return False
         return True
-
-
-class _Wait:
-    """How a sink waits for its flow, on the thread that makes this.
-
-    A flow that needs the very thread that waits for it may never end. What the flow needs is known from its plan, but
-    for the flows that a user's function makes: an operator that is about to subscribe to one reports it (`begins`), on
-    any thread. Whether this thread is one of those that it needs, only this thread knows: it is woken for each executor
-    that is new, and looks (`_look`).
-    """
-
-    __slots__ = ("_lock", "_news", "_over", "_seen", "_sink", "_source", "_wake_up")
-
-    def __init__(self, sink: str, source: FlowBase[Any]) -> None:
-        """RuntimeError where the flow needs this thread, as far as its plan says."""
-        self._sink = sink
-        self._source = source
-        self._wake_up: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
-        self._lock = primitives.Lock()
-        self._over = blocking_is_allowed()  # _lock; there is nothing to look for any more
-        self._news: list[tuple[FlowBase[Any], str]] = []  # _lock; made flows, and the operators that they are for
-        self._seen: tuple[Any, ...] = ()  # _lock; executors that were looked at; read without
-        if not self._over:
-            self._refuse((use for part in source._parts() for use in part.uses()), "")
-
-    def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.drain_context.Waiter`."""
-        seen = self._seen
-        if self._over:  # a look without the lock: it saves what follows
-            return
-        flow_source = source._source
-        # Most are of this kind; what follows would find the same.
-        if type(flow_source) is IterableSource and flow_source.executor in seen:
-            return
-        for resource in resources_of(source):
-            if resource not in seen:
-                with self._lock:
-                    if self._over or resource in self._seen:
-                        continue
-                    self._seen = (*self._seen[1 - SEEN :], resource)
-                    self._news.append((source, operator))
-                    wake_up = self._wake_up
-                if wake_up is not None:
-                    wake_up.release()
-
-    def prepare(self) -> None:
-        """Called before it waits: from now on it may be woken."""
-        with self._lock:
-            self._wake_up = primitives.Semaphore(0)
-
-    def wake(self) -> None:
-        """The flow has something, or has ended. Any thread, after `prepare`."""
-        assert self._wake_up is not None
-        self._wake_up.release()
-
-    def a_moment(self, seconds: float | None = None) -> bool:
-        """Wait until it is woken; False: `seconds` have passed. RuntimeError where the flow needs this thread."""
-        if self._news:  # a look without the lock: what comes now wakes it
-            self._look()
-        assert self._wake_up is not None
-        return self._wake_up.acquire(timeout=seconds)
-
-    def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
-        """Wait until the future is done; TimeoutError when `seconds` have passed."""
-        end = None if seconds is None else primitives.monotonic() + seconds
-        self.prepare()
-        future.add_done_callback(lambda _: self.wake())
-        while not future.done():
-            left = None if end is None else max(0.0, end - primitives.monotonic())
-            if not self.a_moment(left) and not future.done():
-                raise TimeoutError
-
-    def over(self) -> None:
-        """It waits no more."""
-        with self._lock:
-            self._over = True
-            self._news, self._seen = [], ()
-
-    def _look(self) -> None:
-        with self._lock:
-            news, self._news = self._news, []
-        for source, operator in news:
-            self._refuse(uses_of(source), f", a flow that `{operator}` has begun")
-
-    def _refuse(self, uses: Iterable[Use], begun: str) -> None:
-        for what, resource in uses:
-            if runs_here(resource):
-                here = primitives.current_thread().name
-                raise RuntimeError(
-                    f"{self._sink}: this thread, {here}, belongs to {executor_name(resource)}, which the flow needs for"
-                    f" `{what}`{begun}: to wait here for the elements of `{self._source}` can be for ever. Subscribe"
-                    " instead, or wait on another thread (executors.blocking_allowed() switches this check off)"
-                )

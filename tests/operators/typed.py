@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from decimal import Decimal
@@ -12,7 +12,18 @@ from typing import Any, Never, assert_type
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 
-from reactive_runtime import Disposable, Flow, KillSwitch, Listener, Metrics, Notification, ParallelFlow, Valve
+from reactive_runtime import (
+    AsyncIteration,
+    Disposable,
+    Flow,
+    Iteration,
+    KillSwitch,
+    Listener,
+    Metrics,
+    Notification,
+    ParallelFlow,
+    Valve,
+)
 from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.pipeline import Pipeline
@@ -256,8 +267,8 @@ def sinks() -> None:
     assert_type(f.to_queue(queue.Queue()), Future[None])
     assert_type(f.block(), int | None)
     assert_type(f.run(), None)
-    assert_type(f.iterate(prefetch=8), Iterator[int])
-    assert_type(f.iterate_async(prefetch=8), AsyncGenerator[int, None])
+    assert_type(f.iterate(prefetch=8), Iteration[int])
+    assert_type(f.iterate_async(prefetch=8), AsyncIteration[int])
     assert_type(f.for_each(text), None)
     assert_type(f.explain(), str)
     assert_type(list(f), list[int])
