@@ -11,13 +11,16 @@ from typing import TypeVar
 from reactive_runtime.tck._publisher_extra import ExtraPublisherChecks
 from reactive_runtime.tck._publisher_original import OriginalPublisherChecks
 from reactive_runtime.tck._publisher_states import StatePublisherChecks
+from reactive_runtime.tck._publisher_values import ValuePublisherChecks
 
 __all__ = ["PublisherVerification"]
 
 T = TypeVar("T")
 
 
-class PublisherVerification(OriginalPublisherChecks[T], ExtraPublisherChecks[T], StatePublisherChecks[T]):
+class PublisherVerification(
+    OriginalPublisherChecks[T], ExtraPublisherChecks[T], StatePublisherChecks[T], ValuePublisherChecks[T]
+):
     """Checks of a publisher. Subclass it in a test module, name the subclass `Test…`, and say how to make one.
 
     `create_publisher(elements)` has to be defined; `create_failed_publisher()` and

@@ -716,6 +716,41 @@ class LosesThe257th(Subscription):
         return super().taken()
 
 
+@breaks("extra_spec101_requests_of_each_size_must_be_met_exactly")
+class SevenAreEight(Subscription):
+    """Takes a request of 7 for one of 8."""
+
+    def add(self, n: int) -> None:
+        super().add(n + (n == 7))
+
+
+@breaks("extra_spec101_requests_of_each_size_must_be_met_exactly", rule="1.5")
+class CompletesAfterSixteen(Subscription):
+    """Completes after 16 elements where a request of 16 came."""
+
+    def add(self, n: int) -> None:
+        super().add(n)
+        if n == 16:
+            self.elements = self.sent + n
+
+
+@breaks("extra_spec309_every_invalid_request_must_be_answered")
+class DeafToTheLeast(Subscription):
+    """Ignores a request of the least number of 64 bits: its absolute value is negative there."""
+
+    def request(self, n: int, /) -> None:
+        if n != -(2**63):
+            super().request(n)
+
+
+@breaks("extra_spec317_every_large_request_must_be_met", rule="3.8")
+class CountsIn32Bits(Subscription):
+    """Takes the lower 32 bits of a request, with their sign, and 1 for none."""
+
+    def add(self, n: int) -> None:
+        super().add(((n + 2**31) % 2**32 - 2**31) or 1)
+
+
 @breaks("extra_spec317_a_request_of_the_most_must_add_up_with_others")
 class BoundedAgain(Subscription):
     """Takes a request after one of MAX_DEMAND for all that is requested."""
