@@ -26,6 +26,7 @@ __all__ = [
     "one_line",
     "one_line_errors",
     "out",
+    "progress",
     "refuse",
     "unable",
 ]
@@ -100,6 +101,12 @@ def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise ReactiveError(f"--{name.replace('_', '-')}: {why}")
+
+
+def progress(how_far: str) -> None:
+    """One line on standard error: the command is at work."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        _err.print(f"         {how_far}", style="dim", soft_wrap=True)
 
 
 def unable(why: object) -> None:

@@ -12,13 +12,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from reactive_runtime._cli.console import BROKEN, UNABLE, app, one_line_errors, out, unable
+from reactive_runtime._cli._exits import BROKEN, INCOMPLETE, UNUSABLE, USAGE
+from reactive_runtime._cli.console import app, one_line_errors, out, progress, unable
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import TargetError
 
 if TYPE_CHECKING:
     from reactive_runtime.tck import Outcome
-    from reactive_runtime.tck._tck_command import Begun
+    from reactive_runtime.tck._tck_command import Begun, Progress
 
 
 @app.command()
@@ -43,13 +44,16 @@ def tck(
         bool | None,
         typer.Option(help="Skip what is tested by repetition, or don't; default: as the verification has it."),
     ] = None,
+    budget: Annotated[float, typer.Option(min=0, help="Seconds for all checks; what comes later is not run.")] = 120,
+    memory: Annotated[float, typer.Option(min=1, help="MiB that the checks may take.")] = 2048,
 ) -> None:
     """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
 
     Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS),
-    or are made to fit what a signal takes. Exits with 0: conformant; 1: a MUST is broken; 2: it could not be judged.
+    or are made to fit what a signal takes. Exits with 0: conformant; 1: a MUST is broken; 2: the name leads nowhere, or
+    an option is wrong; 3: no MUST was seen broken, and some checks were not run; 4: nothing could be judged.
     """
-    from reactive_runtime.tck._tck_command import Target, judged
+    from reactive_runtime.tck._tck_command import NoVerdictError, Target, judged
 
     settings = {
         "default_timeout": timeout,
@@ -63,30 +67,42 @@ def tck(
     }
     with one_line_errors():
         try:
-            _report(target, judged(Target(target, failed, settings)))
+            _report(target, judged(Target(target, failed, settings), budget, memory), budget)
         except TargetError as error:
             unable(error)
-            raise typer.Exit(UNABLE) from None
+            raise typer.Exit(USAGE) from None
+        except NoVerdictError as error:
+            unable(error)
+            raise typer.Exit(UNUSABLE) from None
 
 
 NAMED: Final = 3
 """So many checks that saw the same breach are named below it; the table has all of them."""
 
-STYLES: Final = {"passed": "green", "failed": "bold red", "skipped": None}
+STYLES: Final = {"passed": "green", "failed": "bold red", "skipped": None, "not run": "yellow"}
+
+PROGRESS: Final = 5.0
+"""Seconds from one line of progress to the next."""
 
 WORTH_SAYING: Final = 10.0
 """Seconds that the kit takes, from which on it says so beforehand."""
 
 
-def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
-    from reactive_runtime.tck._tck_command import Begun
+def _report(target: str, heard: Iterator[Begun | Progress | Outcome], budget: float) -> None:
+    from reactive_runtime.tck._tck_command import Begun, Progress
 
     table = Table(title=f"{target}, rule by rule", title_justify="left", show_lines=False)
     for title in ("rule", "check", "kind", "outcome"):
         table.add_column(title)
     begin = primitives.monotonic()
     outcomes: list[Outcome] = []
+    shown = -PROGRESS
     for item in heard:
+        if isinstance(item, Progress):
+            if item.seconds - shown >= PROGRESS:
+                shown = item.seconds
+                progress(f"check {item.number} of {item.of}, {item.seconds:.0f} of {budget:g} s: {item.check.sentence}")
+            continue
         if isinstance(item, Begun):
             if item.seconds > WORTH_SAYING:
                 _say(f"a signal takes up to {item.pace:.2g} s here: the checks will take about {item.seconds:.0f} s")
@@ -96,15 +112,15 @@ def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
         kind = entry.kind if entry.original else f"{entry.kind}, extra"
         table.add_row(entry.rule, entry.sentence, kind, Text(_why(item)), style=STYLES[item.status])
     judged_any = any(item.status == "passed" and not item.check.asks_nothing for item in outcomes)
-    faults = [item for item in outcomes if item.status == "failed" and not item.rule]
-    if faults and not judged_any and all(not item.rule for item in outcomes):
-        _say(faults[0].why)
-        _stop_unmade(target, faults)
+    unmade = [item for item in outcomes if item.status == "not run" or (item.status == "failed" and not item.rule)]
+    if unmade and not judged_any and all(not item.rule for item in outcomes):
+        _say(unmade[0].why)
+        _stop(UNUSABLE, target, unmade)
     _say(table)
     counts: Counter[str] = Counter(item.status for item in outcomes)
     broken: dict[str, list[Outcome]] = {}
     for item in outcomes:
-        if item.status == "failed":
+        if item.status in ("failed", "not run"):
             broken.setdefault(item.rule, []).append(item)
     rules = sorted(broken, key=lambda rule: [int(part) for part in rule.split(".")] if rule else [])
     for rule in rules:
@@ -116,23 +132,36 @@ def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
             _say(f"  seen too by {', '.join(names[:NAMED])}{more}")
         _say("")
     seconds = primitives.monotonic() - begin
-    _say(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
+    said = [f"{counts[status]} {status}" for status in STYLES if status != "not run" or counts[status]]
+    _say(f"{', '.join(said)}, in {seconds:.1f} s")
     if any(rules):
-        _say(f"BROKEN   rule {', '.join(filter(None, rules))}", "bold red")
+        missing = f"; {_unmade(unmade)}" if unmade else ""
+        _say(f"BROKEN   rule {', '.join(filter(None, rules))}{missing}", "bold red")
         raise typer.Exit(BROKEN)
-    if faults:
-        _stop_unmade(target, faults)
+    if unmade:
+        _stop(INCOMPLETE, target, unmade)
     if not judged_any:
         unable(f"{target}: no check could be made")
-        raise typer.Exit(UNABLE)
+        raise typer.Exit(UNUSABLE)
     asked = [item for item in outcomes if item.check.kind != "untested" and not item.check.asks_nothing]
     made = sum(item.status == "passed" for item in asked)
     _say(f"CONFORMS no check failed; {made} of {len(asked)} could be made", "green")
 
 
-def _stop_unmade(target: str, faults: list[Outcome]) -> NoReturn:
-    unable(f"{target}: {len(faults)} checks could not be made: {_why(faults[0])}")
-    raise typer.Exit(UNABLE)
+def _stop(status: int, target: str, unmade: list[Outcome]) -> NoReturn:
+    """End with `status`: these checks could not be made."""
+    why = f"{target}: {_unmade(unmade)}"
+    if status == INCOMPLETE:
+        _say(f"INCOMPLETE {why}", "bold yellow")
+    else:
+        unable(why)
+    raise typer.Exit(status)
+
+
+def _unmade(unmade: list[Outcome]) -> str:
+    """How many checks could not be made, and why the first one of them."""
+    checks = "1 check was" if len(unmade) == 1 else f"{len(unmade)} checks were"
+    return f"{checks} not looked at: {_why(unmade[0])}"
 
 
 def _say(what: Table | str, style: str | None = None) -> None:

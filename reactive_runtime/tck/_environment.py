@@ -31,10 +31,11 @@ from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._collector import COLLECTOR
 from reactive_runtime.tck._settings import Settings
+from reactive_runtime.tck._spinning import Place, raised_in, stack_of
 
 __all__ = [
-    "FACTORY", "KIT", "ConformanceError", "FactoryError", "NotVerified", "Over", "TestEnvironment", "described",
-    "outside", "shown",
+    "CALLS", "FACTORY", "FEW", "KIT", "TOO_MANY", "Calls", "ConformanceError", "FactoryError", "NotVerified", "Over", "TestEnvironment", "described",
+    "outside", "shown", "started",
 ]  # fmt: skip
 
 Moment = tuple[float, float]
@@ -71,6 +72,18 @@ FACTORY_TIMES = 5
 
 ENDLESS_TIMES = 5
 """So many times `default_timeout` and `call_timeout` a call may signal a stream without end that no check is to see."""
+
+
+FEW = 10_000
+"""Elements that a factory may be asked for before it matters whether it makes all of them beforehand."""
+
+TOO_MANY = "max_elements_from_publisher, or --max-elements, says how many elements a publisher can have"
+
+KNOWN_TO_SPIN = 2
+"""After so many calls of a kind that spun, the next ones count as hanging after a fifth of `call_timeout`."""
+
+ENDING = 0.2
+"""Seconds that a thread which spins is given to end."""
 
 
 class FactoryError(Exception):
@@ -121,6 +134,32 @@ class _Call:
     thread: str
     since: Moment
     rule: str
+    place: Place
+
+
+def started(act: Callable[[], object], name: str) -> threading.Thread:
+    """A thread that runs `act`, and has begun; `Over` ends it without a word."""
+
+    def run() -> None:
+        with contextlib.suppress(Over):
+            act()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+class Calls:
+    """What was called last, in this process: a process that listens asks it of one in which no thread moves any more.
+
+    `begins` may be replaced before the first check.
+    """
+
+    def begins(self, text: str, rule: str) -> None:
+        """A call into the implementation; `rule` is the one that it breaks if it does not return."""
+
+
+CALLS = Calls()
 
 
 class TestEnvironment:
@@ -143,6 +182,8 @@ class TestEnvironment:
         self.over: bool = False  # lock for writing; set once
         self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
         self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
+        self.spins: dict[str, int] = {}  # lock; how many calls spun, by name; the verification's own
+        self.asked = 0  # elements that a factory was asked for last; the thread's that calls it
         self.when = "in an earlier check"  # as later checks say where one hung; set before the trial begins
         self.factory_timeout: float = FACTORY_TIMES * settings.call_timeout  # likewise
         self._endless = False  # lock; whether a call signalled without end: what it signals next ends its thread
@@ -180,8 +221,15 @@ class TestEnvironment:
         with self.lock:
             notes, left_out = list(self._notes), self._noted - len(self._notes)
             times = [(call, self._passed(call.since)) for call in self._calls.values()]
-            running = [f"  still inside {call.text} after {passed:.2f} s, on {call.thread}"
-                       for call, passed in times if passed > BRIEF]  # fmt: skip
+            running = [
+                line
+                for call, passed in times
+                if passed > BRIEF
+                for line in (
+                    f"  still inside {call.text} after {passed:.2f} s, on {call.thread}",
+                    *(f"    {place}" for place in stack_of(call.place.thread, KIT)),
+                )
+            ]
         if self._loop_of:
             blocked = f"  the event loop of {self._loop_of} stands still until the check is over"
             running.append(f"{blocked}: if it is needed, call the kit on another thread, as with asyncio.to_thread")
@@ -344,14 +392,18 @@ class TestEnvironment:
         except FactoryError as error:
             raise self.failure(str(error), rule, observed=observed) from error.__cause__
         except BaseException as error:
-            failure = self.failure(f"{text} raised {described(error)}", rule, observed=observed)
-            raise failure from outside(error)
+            seen = f"{text} raised {described(error)}{self._too_many(rule)}"
+            raise self.failure(seen, rule, observed=observed) from outside(error)
         if inspect.iscoroutine(result):
             result.close()
             raise self.failure(f"{text} {COROUTINE}", rule, observed=observed)
         if rule == FACTORY and _is_called_on_instances(result):
             raise self.failure(f"{text} returned a class, {shown(result)}, where an instance of it is needed", rule)
         return result
+
+    def _too_many(self, rule: str) -> str:
+        """What helps a factory that makes all elements of a long stream beforehand; nothing where that can't be why."""
+        return f"; {TOO_MANY}" if rule == FACTORY and self.asked > FEW else ""
 
     def call_inside(self, text: str, function: Callable[..., object], /, *arguments: Any, rule: str = "") -> None:
         """As `call`, from inside a signal or from another thread than the check's: a fault, and nothing is raised."""
@@ -370,18 +422,17 @@ class TestEnvironment:
             except BaseException as error:
                 raised.append(error)
 
-        thread = threading.Thread(target=run, name="tck-elsewhere", daemon=True)
-        thread.start()
-        thread.join()  # where a call does not return, the watch finds it
+        started(run, "tck-elsewhere").join()  # where a call does not return, the watch finds it
         if raised:
             raise raised[0]
 
     @contextlib.contextmanager
     def calling(self, text: str, rule: str = "") -> Iterator[None]:
         """While inside, this thread is in the implementation's hands: the watch may find that it hangs."""
-        token = object()
+        token, place = object(), Place()
+        CALLS.begins(text, self.rule if not rule else "" if rule == FACTORY else rule)
         with self.lock:
-            self._calls[id(token)] = _Call(text, threading.current_thread().name, self._now(), rule)
+            self._calls[id(token)] = _Call(text, threading.current_thread().name, self._now(), rule, place)
         try:
             yield
         finally:
@@ -406,10 +457,12 @@ class TestEnvironment:
                 with self.lock:
                     self._late += max(0.0, late)
                 if (hanging := self._hanging()) is not None and thread.is_alive():
-                    outcome = [self._judged(hanging)]  # a breach may be why: an element that was not requested
+                    if not any(isinstance(item, ConformanceError) for item in outcome):  # else it hangs in cleaning up
+                        outcome = [self._judged(hanging)]  # a breach may be why: an element that was not requested
                     break
         finally:
             self._close()
+            self._end_what_spins()
         if outcome:
             raise outcome[0]
 
@@ -420,8 +473,9 @@ class TestEnvironment:
             self._cancel_all()
         except BaseException as error:
             outcome.append(self._judged(error))
-            with contextlib.suppress(Exception, Over):
-                self._cancel_all()
+            if not self.over:  # owned by no lock here: it is only set. Else a call was left behind, and the next one may not end either
+                with contextlib.suppress(Exception, Over):
+                    self._cancel_all()
 
     def _judged(self, error: BaseException) -> BaseException:
         """What a check ends with, whose body raised `error`: a breach that was observed comes first."""
@@ -439,22 +493,58 @@ class TestEnvironment:
 
     def _hanging(self) -> ConformanceError | None:
         with self.lock:
-            for call in self._calls.values():
+            if (call := self._that_hangs()) is not None:
                 factory = call.rule == FACTORY
-                limit = self.factory_timeout if factory else self.settings.call_timeout
-                sets = f"{FACTORY_TIMES} times call_timeout" if factory else "call_timeout"
-                if self._passed(max(call.since, self._last_signal)) > limit:
-                    seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
-                    if factory:
-                        self.hung[_name(call.text)] = f"{seen}, {self.when}"
-                    return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
-                limit = ENDLESS_TIMES * (self.settings.default_timeout + self.settings.call_timeout)
+                limit, sets = self._limit(call)
+                seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
+                if factory and self.asked <= FEW:
+                    self.hung[_name(call.text)] = f"{seen}, {self.when}"
+                seen += self._too_many(call.rule)
+                return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
+            limit = ENDLESS_TIMES * (self.settings.default_timeout + self.settings.call_timeout)
+            for call in self._calls.values():
                 if self._passed(call.since) > limit and self._without_bound():
                     self._endless = True
                     times = f"{ENDLESS_TIMES} times default_timeout and call_timeout"
                     seen = f"{call.text} went on signalling for {limit:g} s (on {call.thread}; {times}),"
                     return self.failure(f"{seen} and what the check waits for did not come")
         return None
+
+    def _innermost(self) -> list[_Call]:
+        """The calls that are under way, one of each thread: none returns while one inside of it does not."""
+        return list({call.place.thread: call for call in self._calls.values()}.values())
+
+    def _that_hangs(self) -> _Call | None:
+        """A call that has not returned in time; one that computes goes before others, which may wait for it."""
+        calls = self._innermost()
+        late = [call for call in calls if self._passed(max(call.since, self._last_signal)) > self._limit(call)[0]]
+        if not late:
+            return None
+        computing = (call for call in calls if self._passed(call.since) > self._limit(call)[0] / 2 and _spins(call))
+        return next(computing, late[0])
+
+    def _limit(self, call: _Call) -> tuple[float, str]:
+        """Seconds after which a call hangs, and what sets that."""
+        limit = self.settings.call_timeout
+        if call.rule == FACTORY:
+            return self.factory_timeout, f"{FACTORY_TIMES} times call_timeout"
+        if self.spins.get(_name(call.text), 0) >= KNOWN_TO_SPIN:
+            return limit / 5, "a fifth of call_timeout: it did not in other checks"
+        return limit, "call_timeout"
+
+    def _end_what_spins(self) -> None:
+        """End the calls that were left behind and compute without end: each would slow down all other threads.
+
+        A call that waits is left as it is: it costs nothing, and may have a lock.
+        """
+        with self.lock:  # with it, no thread leaves a call: its number is that of no other thread
+            spinning = [call for call in self._innermost() if _spins(call)]
+            for call in spinning:
+                name = _name(call.text)
+                self.spins[name] = self.spins.get(name, 0) + 1
+                raised_in(call.place.thread, Over)
+            if spinning:
+                self._waits(lambda: not any(call in self._calls.values() for call in spinning), ENDING)
 
     def _without_bound(self) -> bool:
         """Whether a stream without end was asked for, and all of it was requested; a check ends such a one early."""
@@ -501,6 +591,10 @@ def described(error: BaseException) -> str:
     except BaseException as failure:
         words = f"<its words: str raised {type(failure).__name__}>"
     return _cut(f"{type(error).__name__}: {words}" if words else type(error).__name__, 300)
+
+
+def _spins(call: _Call) -> bool:
+    return call.place.spins(time.monotonic() - call.since[0])
 
 
 def _is_called_on_instances(made: object) -> bool:

@@ -41,6 +41,9 @@ SLOW = 0.5
 TRIES = 3
 """How often the pace is measured at the most."""
 
+FOUND = ("_measures", "_anew", "_second")
+"""The names of what is found once of an implementation."""
+
 MIN_ELEMENTS = 20
 """And how many it gives at least."""
 
@@ -160,6 +163,11 @@ class PublisherFactory(Verification, Generic[T]):
         found: Fact = getattr(keeper, name)
         return found
 
+    def _facts(self) -> dict[str, Any]:
+        keeper: Any = self if vars(self) else type(self)
+        found = {name: fact for name, fact in vars(keeper).items() if name.startswith(FOUND)}
+        return {**super()._facts(), **found}
+
     def _as_many(self, elements: int) -> int:
         """So many elements as a check would like to see, or as few as a slow publisher gives in `LONG_ENOUGH` s."""
         each = self._paces()[1]
@@ -189,6 +197,7 @@ class PublisherFactory(Verification, Generic[T]):
 
     def _created(self, env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
         env.depth = self._depth()
+        env.asked = next(iter(arguments), 0)
         publisher = env.call(text, factory, *arguments, rule=FACTORY)
         if publisher is None:
             env.fail(f"{text} returned None, where a Publisher is needed", FACTORY)
@@ -222,7 +231,7 @@ class PublisherFactory(Verification, Generic[T]):
     def _test_environment(self, rule: str, settings: Settings) -> TestEnvironment:
         """A trial beside the checks: a factory that hung in a check, or in another trial, is not called again."""
         env = TestEnvironment(rule, settings)
-        env.hung, env.when = self._hung_factories(), "before the checks"
+        env.hung, env.spins, env.when = self._hung_factories(), self._spins(), "before the checks"
         return env
 
     def _plain_run(self, elements: int) -> None:

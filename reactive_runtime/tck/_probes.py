@@ -91,7 +91,7 @@ class ManualSubscriber(Generic[T]):
                 self.env.fault("on_subscribe(None): a subscription is needed", "1.9")
             elif again:
                 self.env.fault("on_subscribe came a second time", "2.12")
-                subscription.cancel()
+                self.env.call_inside("cancel()", subscription.cancel, rule="3.15")
             elif self.subscribed is not None:
                 self.subscribed(self)
         with self.env.lock:
@@ -262,7 +262,7 @@ class ManualSubscriber(Generic[T]):
     def leave(self) -> None:
         """Cancel, if there is anything left to cancel: the check is over."""
         if self.subscription is not None and not self.ends:
-            with contextlib.suppress(BaseException), self.env.calling("cancel(), to clean up"):
+            with contextlib.suppress(BaseException), self.env.calling("cancel(), to clean up", "3.15"):
                 self.subscription.cancel()
 
     def _held(self, call: str) -> Subscription:

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.tck._environment import LONG_ENOUGH, TURN, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck._environment import LONG_ENOUGH, TURN, NotVerified, TestEnvironment, shown, started
 from reactive_runtime.tck._factories import MIN_ELEMENTS, STEPS, PublisherFactory
 from reactive_runtime.tck._preemption import NEVER, HeldCall
 from reactive_runtime.tck._probes import ManualSubscriber
@@ -228,8 +228,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             raise NotVerified("rule 3.4: the publisher accepts one subscriber at a time")
         subscriber = self._subscribe(env, publisher, then=_waiting_for(gate))
         caller = self._subscribe(env, publisher) if of_another else subscriber
-        first = threading.Thread(target=subscriber.ask, args=(1,), name="tck-first", daemon=True)
-        first.start()
+        first = started(functools.partial(subscriber.ask, 1), "tck-first")
 
         def second() -> None:
             call(caller)
@@ -240,7 +239,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             if of_another and not came:
                 raise NotVerified(f"rule {env.rule}: the publisher waits for a request of each of its subscribers")
             env.due(came, "an element was due")
-            threading.Thread(target=second, name="tck-second", daemon=True).start()
+            started(second, "tck-second")
             limit = min(env.settings.default_timeout, env.settings.call_timeout / 2)  # before it counts as hanging
             if not returned.wait(limit):
                 env.fail(f"{name} did not return within {limit:g} s, while on_next was running on another thread")
@@ -575,7 +574,7 @@ class _TwiceSubscriber(ManualSubscriber[T]):
             super().on_subscribe(subscription)
         else:
             self.env.note(f"{self.name}: on_subscribe, again")
-            subscription.cancel()
+            self.env.call_inside("cancel()", subscription.cancel, rule="3.15")
 
 
 def _waiting_for(gate: threading.Event) -> Callable[[ManualSubscriber[Any], Any], object]:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher
-from reactive_runtime.tck._environment import NotVerified, TestEnvironment, shown
+from reactive_runtime.tck._environment import NotVerified, TestEnvironment, shown, started
 from reactive_runtime.tck._factories import PublisherFactory
 from reactive_runtime.tck._probes import ManualSubscriber
 from reactive_runtime.tck._verification import check
@@ -82,8 +82,7 @@ class StatePublisherChecks(PublisherFactory[T]):
 
         def both(subscriber: ManualSubscriber[T]) -> None:
             subscriber.ask(1)
-            other = threading.Thread(target=subscriber.ask, args=(1,), name="tck-elsewhere", daemon=True)
-            other.start()
+            other = started(partial(subscriber.ask, 1), "tck-elsewhere")
             other.join(env.settings.call_timeout / 2)  # whether a request may wait is no matter here (3.4)
             env.happens_quietly(lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout)
 
@@ -140,8 +139,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             asked.set()
 
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True), then=at_the_last)
-        other = threading.Thread(target=beside, name="tck-beside", daemon=True)
-        other.start()
+        other = started(beside, "tck-beside")
         subscriber.request(2)
         subscriber.request(1)
         subscriber.next_elements(3)
@@ -495,7 +493,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             act(subscriber)
             done.set()
 
-        threading.Thread(target=run, name="tck-elsewhere", daemon=True).start()
+        started(run, "tck-elsewhere")
         if not done.wait(env.settings.call_timeout):
             env.fault("a call from another thread did not return while on_next was running", "3.5")
 

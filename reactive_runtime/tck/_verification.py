@@ -11,6 +11,7 @@ import functools
 import inspect
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, cast
@@ -19,14 +20,14 @@ from unittest import SkipTest, TestCase
 from reactive_runtime.tck._environment import ConformanceError, NotVerified, TestEnvironment, described, outside
 from reactive_runtime.tck._settings import TIMEOUTS, VARIABLES, Settings
 
-__all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
+__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check", "untested"]
 
 V = TypeVar("V", bound="Verification")
 
 _PREFIX = re.compile(r"(extra_)?((required|optional|untested|stochastic)_)?(spec\d+_)?")
 
 Kind = Literal["required", "optional", "untested"]
-Status = Literal["passed", "failed", "skipped"]
+Status = Literal["passed", "failed", "skipped", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Check:
 class Outcome:
     """What became of one check; `why` is empty where it passed.
 
+    One that is "not run" was not looked at, or not to its end: nothing is known of it.
+
     `rule` is the rule that was broken, where it failed: the check's own, or another one that it saw broken. It is empty
     where nothing could be judged, since there was nothing to judge: a factory failed.
     """
@@ -84,8 +87,9 @@ class Verification:
 
     # A slot, since `vars` of a verification says what one that uses the kit has set.
     # A factory is added by the thread that runs a check, and stays; one more call of it does no harm.
-    __slots__ = ("__dict__", "__weakref__", "_hung")
+    __slots__ = ("__dict__", "__weakref__", "_hung", "_spun")
     _hung: dict[str, str]
+    _spun: dict[str, int]
 
     default_timeout: float | None = None
     default_no_signals_timeout: float | None = None
@@ -155,14 +159,21 @@ class Verification:
         found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
         return sorted((finding.check for finding in found), key=_order)
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self, budget: float | None = None) -> Iterator[Outcome]:
         """Run every check, and give each outcome as it comes.
+
+        Args:
+            budget: Seconds for all of them: a check that would begin later is "not run". None: there is no bound.
 
         Yields:
             The outcome of each check.
         """
+        begin = time.monotonic()
         for item in self.checks():
-            yield self.outcome(item)
+            if budget is not None and time.monotonic() - begin > budget:
+                yield Outcome(item, "not run", f"the budget of {budget:g} s was over before this check")
+            else:
+                yield self.outcome(item)
 
     def outcome(self, item: Check) -> Outcome:
         """Run one check.
@@ -196,6 +207,15 @@ class Verification:
         """About how long all checks take, where nothing fails."""
         return 0.0
 
+    def _facts(self) -> dict[str, Any]:
+        """What was found of the implementation so far, for the same verification in another process."""
+        return {"_spun": self._spins()}
+
+    def _recall(self, facts: dict[str, Any]) -> None:
+        """Take over what was found in another process."""
+        for name, fact in facts.items():
+            setattr(self, name, fact)
+
     def _plain_run(self, elements: int) -> None:
         """Try what a check of something special has in common with all others; fails if that is what is broken."""
 
@@ -204,6 +224,12 @@ class Verification:
         if not hasattr(self, "_hung"):
             self._hung = {}
         return self._hung
+
+    def _spins(self) -> dict[str, int]:
+        """How many calls computed without end, by their names."""
+        if not hasattr(self, "_spun"):
+            self._spun = {}
+        return self._spun
 
     def given(self) -> dict[str, Any]:
         """What the attributes say of the timeouts; ValueError where one is no number above 0. Nothing is run."""
@@ -242,7 +268,7 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
 
         def judge(self: V) -> None:
             env = TestEnvironment(rule, self.settings())
-            env.hung = self._hung_factories()
+            env.hung, env.spins = self._hung_factories(), self._spins()
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:

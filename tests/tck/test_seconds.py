@@ -112,7 +112,7 @@ def test_the_command_says_it_before_the_first_check(capsys: pytest.CaptureFixtur
     assert isinstance(first, Begun)
     assert first.pace > 0.04
     with pytest.raises(typer.Exit):  # nothing was judged
-        kit._report("slow", iter([first]))
+        kit._report("slow", iter([first]), 120)
     assert "the checks will take about" in capsys.readouterr().out
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from small_publisher import Publisher, Subscription
 
-from reactive_runtime.tck import Check, Outcome, _tck_command
+from reactive_runtime.tck import Check, Outcome, _tck_child
 from tck.broken import Publishers
 from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run
@@ -165,10 +165,10 @@ def test_an_interrupt_that_is_lost_or_becomes_another_error_is_named_and_the_nex
 
     verification: Any = Judges()
     check = next(iter(Publishers().checks()))
-    interrupts = _tck_command._Interrupts()
+    interrupts = _tck_child._Interrupts()
     outcome = interrupts.outcome(verification, check)
     assert (outcome.status, outcome.rule) == ("failed", "")
-    assert outcome.why == _tck_command.INTERRUPTED
+    assert outcome.why == _tck_child.INTERRUPTED
     verification.interrupted = False
     assert interrupts.outcome(verification, check).status == "passed"
 
