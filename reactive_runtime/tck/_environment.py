@@ -34,8 +34,8 @@ from reactive_runtime.tck._settings import Settings
 from reactive_runtime.tck._spinning import Place, raised_in, stack_of
 
 __all__ = [
-    "CALLS", "FACTORY", "FEW", "KIT", "TOO_MANY", "Calls", "ConformanceError", "FactoryError", "NotVerified", "Over", "TestEnvironment", "described",
-    "outside", "shown", "started",
+    "CALLS", "FACTORY", "FEW", "KIT", "TOO_MANY", "Calls", "ConformanceError", "FactoryError", "NotVerified", "Over",
+    "TestEnvironment", "described", "outside", "shown", "started",
 ]  # fmt: skip
 
 Moment = tuple[float, float]
@@ -449,6 +449,7 @@ class TestEnvironment:
         outcome: list[BaseException] = []  # written by the thread, read when it has ended
         thread = threading.Thread(target=self._guarded, args=(body, outcome), name="tck", daemon=True)
         thread.start()
+        hanging: ConformanceError | None = None
         try:
             while thread.is_alive():
                 began = time.monotonic()
@@ -462,7 +463,8 @@ class TestEnvironment:
                     break
         finally:
             self._close()
-            self._end_what_spins()
+            if hanging is not None:
+                self._end_what_spins()
         if outcome:
             raise outcome[0]
 
@@ -473,7 +475,7 @@ class TestEnvironment:
             self._cancel_all()
         except BaseException as error:
             outcome.append(self._judged(error))
-            if not self.over:  # owned by no lock here: it is only set. Else a call was left behind, and the next one may not end either
+            if not self.over:  # else a call was left behind, and the next one may not end either
                 with contextlib.suppress(Exception, Over):
                     self._cancel_all()
 
@@ -516,12 +518,15 @@ class TestEnvironment:
 
     def _that_hangs(self) -> _Call | None:
         """A call that has not returned in time; one that computes goes before others, which may wait for it."""
-        calls = self._innermost()
-        late = [call for call in calls if self._passed(max(call.since, self._last_signal)) > self._limit(call)[0]]
+        late = self._late_calls()
         if not late:
             return None
-        computing = (call for call in calls if self._passed(call.since) > self._limit(call)[0] / 2 and _spins(call))
-        return next(computing, late[0])
+        return next(filter(_spins, self._late_calls(0.5)), late[0])
+
+    def _late_calls(self, share: float = 1.0) -> list[_Call]:
+        """The innermost calls that have taken this share of their time, or more, since the last signal."""
+        since = [(call, max(call.since, self._last_signal)) for call in self._innermost()]
+        return [call for call, begin in since if self._passed(begin) > share * self._limit(call)[0]]
 
     def _limit(self, call: _Call) -> tuple[float, str]:
         """Seconds after which a call hangs, and what sets that."""
@@ -533,18 +538,21 @@ class TestEnvironment:
         return limit, "call_timeout"
 
     def _end_what_spins(self) -> None:
-        """End the calls that were left behind and compute without end: each would slow down all other threads.
+        """End the calls that hang and compute without end: each would slow down all other threads.
 
-        A call that waits is left as it is: it costs nothing, and may have a lock.
+        A call that waits is left as it is: it costs nothing, and may have a lock. One that signals is ended by `note`:
+        in the middle of the kit an exception could leave a lock behind.
         """
         with self.lock:  # with it, no thread leaves a call: its number is that of no other thread
-            spinning = [call for call in self._innermost() if _spins(call)]
-            for call in spinning:
+            late = self._late_calls(0.5)
+            ending = [key for key, call in self._calls.items() if call in late and _spins(call)]
+            for call in map(self._calls.__getitem__, ending):
                 name = _name(call.text)
                 self.spins[name] = self.spins.get(name, 0) + 1
                 raised_in(call.place.thread, Over)
-            if spinning:
-                self._waits(lambda: not any(call in self._calls.values() for call in spinning), ENDING)
+        until = time.monotonic() + ENDING
+        while any(key in self._calls for key in ending) and time.monotonic() < until:
+            time.sleep(self.settings.default_poll_timeout)  # without the lock: the thread may end in taking it
 
     def _without_bound(self) -> bool:
         """Whether a stream without end was asked for, and all of it was requested; a check ends such a one early."""

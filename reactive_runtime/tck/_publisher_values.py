@@ -1,8 +1,8 @@
 """The checks of a publisher that call `request` with many values.
 
-A publisher may be right for 1, 2 and MAX_DEMAND, and wrong for the one value at which a batch ends, a counter of 32 bits
-turns negative, or a comparison has the wrong sign. So these checks draw their values from the edges: small numbers, the
-powers of two, and the neighbours of those.
+A publisher may be right for 1, 2 and MAX_DEMAND, and wrong for the one value at which a batch ends, a counter of 32
+bits turns negative, or a comparison has the wrong sign. So these checks draw their values from the edges: small
+numbers, the powers of two, and the neighbours of those.
 """
 
 from __future__ import annotations

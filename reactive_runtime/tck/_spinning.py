@@ -11,7 +11,7 @@ import time
 __all__ = ["Place", "raised_in", "stack_of"]
 
 SHARE = 0.25
-"""A thread that has had this share of the time of a core since a call began spins in it; one that waits has had none."""
+"""A thread that has had this share of a core's time since a call began spins in it; one that waits has had none."""
 
 FRAMES = 6
 """So many calls are shown of where a thread is, the innermost ones."""

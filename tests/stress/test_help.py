@@ -19,7 +19,7 @@ from reactive_runtime._cli.commands import app
 from reactive_runtime.explore import explore
 from reactive_runtime.stress._declaring import default_folder
 from reactive_runtime.tck import PublisherVerification
-from reactive_runtime.tck._tck_command import verification_of
+from reactive_runtime.tck._tck_child import verification_of
 from reactive_runtime.testing.trace import TraceWriter, metadata_of
 
 COMMANDS: dict[str, Any] = dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def test_a_verification_has_its_own_way_unless_the_option_is_given(
 ) -> None:
     made: list[Any] = []
 
-    def judged(target: Any) -> list[Any]:
+    def judged(target: Any, budget: float, memory: float) -> list[Any]:
         made.append(target)
         return []
 
