@@ -10,8 +10,12 @@ import time
 
 __all__ = ["Place", "raised_in", "stack_of"]
 
-SHARE = 0.25
-"""A thread that has had this share of a core's time since a call began spins in it; one that waits has had none."""
+SHARE = 0.05
+"""A thread that has had this share of a core's time since a call began computes in it, also beside others on a busy
+machine; one that waits has had next to none."""
+
+LEAST = 0.01
+"""Seconds that it has had at least."""
 
 FRAMES = 6
 """So many calls are shown of where a thread is, the innermost ones."""
@@ -28,19 +32,18 @@ class Place:
         self._cpu = time.thread_time(), time.process_time()
 
     def spins(self, seconds: float) -> bool:
-        """Whether the thread has computed for most of the last `seconds`, in which it was in one call."""
+        """Whether the thread has computed in the last `seconds`, in which it was in one call, and not only waited."""
         thread, process = self._cpu
         now = _computed(self._native)
         spent = time.process_time() - process if now is None else now - thread
-        return spent > SHARE * seconds
+        return spent > max(SHARE * seconds, LEAST)
 
 
 def _computed(native: int) -> float | None:
     """Seconds that a thread of this process has computed; None where the system does not say."""
     try:
-        with open(f"/proc/self/task/{native}/stat", encoding="ascii", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()  # the name before it may have anything in it
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        with open(f"/proc/self/task/{native}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[0]) / 1e9
     except (OSError, ValueError, IndexError):
         return None
 
