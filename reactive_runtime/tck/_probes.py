@@ -262,8 +262,13 @@ class ManualSubscriber(Generic[T]):
     def leave(self) -> None:
         """Cancel, if there is anything left to cancel: the check is over."""
         if self.subscription is not None and not self.ends:
-            with contextlib.suppress(BaseException), self.env.calling("cancel(), to clean up", "3.15"):
-                self.subscription.cancel()
+            try:
+                with self.env.calling("cancel(), to clean up", "3.15"):
+                    self.subscription.cancel()
+            except Over:
+                raise  # it did not end, and no other one is tried
+            except BaseException:
+                return  # the check is over
 
     def _held(self, call: str) -> Subscription:
         if self.subscription is None:
