@@ -129,7 +129,7 @@ def _report(target: str, heard: Iterator[Begun | Progress | Outcome], budget: fl
         if others:
             names = [item.check.name for item in others]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            _say(f"  seen too by {', '.join(names[:NAMED])}{more}")
+            _say(f"  {'seen too by' if rule else 'likewise'} {', '.join(names[:NAMED])}{more}")
         _say("")
     seconds = primitives.monotonic() - begin
     said = [f"{counts[status]} {status}" for status in STYLES if status != "not run" or counts[status]]

@@ -41,7 +41,7 @@ SLOW = 0.5
 TRIES = 3
 """How often the pace is measured at the most."""
 
-FOUND = ("_measures", "_anew", "_second")
+FOUND = ("_measures", "_anew", "_second", "_taken_for_quick")
 """The names of what is found once of an implementation."""
 
 MIN_ELEMENTS = 20
@@ -166,10 +166,11 @@ class PublisherFactory(Verification, Generic[T]):
         found: Fact = getattr(keeper, name)
         return found
 
-    def _facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
+        """What was found of the implementation so far, with the pace."""
         keeper: Any = self if vars(self) else type(self)
         found = {name: fact for name, fact in vars(keeper).items() if name.startswith(FOUND)}
-        return {**super()._facts(), **found}
+        return {**super().facts(), **found}
 
     def _as_many(self, elements: int) -> int:
         """So many elements as a check would like to see, or as few as a slow publisher gives in `LONG_ENOUGH` s."""
@@ -234,7 +235,7 @@ class PublisherFactory(Verification, Generic[T]):
     def _test_environment(self, rule: str, settings: Settings) -> TestEnvironment:
         """A trial beside the checks: a factory that hung in a check, or in another trial, is not called again."""
         env = TestEnvironment(rule, settings)
-        env.hung, env.spins, env.when = self._hung_factories(), self._spins(), "before the checks"
+        env.hung, env.spins, env.when = self._hung_factories(), self.spins(), "before the checks"
         return env
 
     def _plain_run(self, elements: int) -> None:

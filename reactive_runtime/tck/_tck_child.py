@@ -183,7 +183,7 @@ def _run(line: _Line, target: Target, start: Start) -> None:
     interrupts = _Interrupts()
     verification = verification_of(target.name, failed=target.failed, **target.settings)
     if start.facts is not None:
-        verification._recall(start.facts)
+        verification.recall(start.facts)
     elif start.measures:
         line.say("measures")
     else:
@@ -192,24 +192,24 @@ def _run(line: _Line, target: Target, start: Start) -> None:
     begun = Begun(verification.pace(), verification.seconds())
     checks = verification.checks()
     longest = _most(settings) + 3 * begun.seconds
-    line.say("begun", (begun, checks, longest, settings.call_timeout, verification._facts()))
+    line.say("begun", (begun, checks, longest, settings.call_timeout, verification.facts()))
     spun = 0 if start.facts is None else _spins(verification)
     if _spins(verification) > spun:
-        line.say("spun", verification._facts())
+        line.say("spun", verification.facts())
         return
     for number, check in enumerate(checks):
         if number >= start.first:
             line.say("check", number)
             line.say("outcome", interrupts.outcome(verification, check))
             if _spins(verification) > spun:
-                line.say("spun", verification._facts())
+                line.say("spun", verification.facts())
                 return
     line.say("end")
 
 
 def _spins(verification: Verification) -> int:
     """How many calls computed without end so far."""
-    return sum(verification._spins().values())
+    return sum(verification.spins().values())
 
 
 def _most(settings: Settings) -> float:

@@ -248,7 +248,7 @@ class _Run:
 
     def _out_of_time(self, child: _Child) -> Iterator[Outcome]:
         """What becomes of the check that runs, and of those that did not."""
-        over = f"the budget of {self._budget:g} s was over"
+        over = f"the budget of {self._budget:g} s (--budget) was over"
         if not self._checks:
             raise NoVerdictError(f"{self._target.name}: {over} before the first check{child.place()}")
         if self._check is not None:

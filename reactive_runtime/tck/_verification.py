@@ -159,7 +159,7 @@ class Verification:
         found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
         return sorted((finding.check for finding in found), key=_order)
 
-    def outcomes(self, budget: float | None = None) -> Iterator[Outcome]:
+    def outcomes(self, *, budget: float | None = None) -> Iterator[Outcome]:
         """Run every check, and give each outcome as it comes.
 
         Args:
@@ -207,12 +207,20 @@ class Verification:
         """About how long all checks take, where nothing fails."""
         return 0.0
 
-    def _facts(self) -> dict[str, Any]:
-        """What was found of the implementation so far, for the same verification in another process."""
-        return {"_spun": self._spins()}
+    def facts(self) -> dict[str, Any]:
+        """What was found of the implementation so far, for the same verification in another process.
 
-    def _recall(self, facts: dict[str, Any]) -> None:
-        """Take over what was found in another process."""
+        Returns:
+            What `recall` takes.
+        """
+        return {"_spun": self.spins()}
+
+    def recall(self, facts: dict[str, Any]) -> None:
+        """Take over what was found in another process.
+
+        Args:
+            facts: What `facts` returned there.
+        """
         for name, fact in facts.items():
             setattr(self, name, fact)
 
@@ -225,8 +233,12 @@ class Verification:
             self._hung = {}
         return self._hung
 
-    def _spins(self) -> dict[str, int]:
-        """How many calls computed without end, by their names."""
+    def spins(self) -> dict[str, int]:
+        """How many calls computed without end so far.
+
+        Returns:
+            The numbers, by the names of the calls.
+        """
         if not hasattr(self, "_spun"):
             self._spun = {}
         return self._spun
@@ -268,7 +280,7 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
 
         def judge(self: V) -> None:
             env = TestEnvironment(rule, self.settings())
-            env.hung, env.spins = self._hung_factories(), self._spins()
+            env.hung, env.spins = self._hung_factories(), self.spins()
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
