@@ -177,6 +177,7 @@ class TestEnvironment:
         self._fault: ConformanceError | None = None  # lock; the first; one that breaks a rule goes before the others
         self._calls: dict[int, _Call] = {}  # lock; what is being called, by the identity of a token
         self._last_signal: Moment = (0.0, 0.0)  # lock
+        self._signalled: dict[int, Moment] = {}  # lock; the last signal on each thread
         self._late = 0.0  # lock; seconds by which the turns of the watch came late so far
         self._names = 0  # lock; that were given
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()  # lock
@@ -189,6 +190,7 @@ class TestEnvironment:
         self.asked = 0  # elements that a factory was asked for last; the thread's that calls it
         self.when = "in an earlier check"  # as later checks say where one hung; set before the trial begins
         self.factory_timeout: float = FACTORY_TIMES * settings.call_timeout  # likewise
+        self._left_behind = False  # lock; whether a call hung: the body makes no further one
         self._endless = False  # lock; whether a call signalled without end: what it signals next ends its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 
@@ -205,7 +207,7 @@ class TestEnvironment:
                 raise Over
             self._notes.append(Note(threading.current_thread().name, text))
             self._noted += 1
-            self._last_signal = self._now()
+            self._last_signal = self._signalled[threading.get_ident()] = self._now()
             self.lock.notify_all()
 
     def name(self, kind: str) -> str:
@@ -384,6 +386,9 @@ class TestEnvironment:
     def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
         """Call into the implementation; what it raises fails the check, whatever it is, by `rule`."""
         observed = rule not in ("", FACTORY)
+        with self.lock:
+            if self._left_behind:
+                raise Over
         self._here.in_vain = None
         if rule == FACTORY and (seen := self.hung.get(_name(text))):
             raise self.failure(seen, rule)
@@ -460,6 +465,8 @@ class TestEnvironment:
                 with self.lock:
                     self._late += max(0.0, late)
                 if (hanging := self._hanging()) is not None and thread.is_alive():
+                    with self.lock:
+                        self._left_behind = True
                     if not any(isinstance(item, ConformanceError) for item in outcome):  # else it hangs in cleaning up
                         outcome = [self._judged(hanging)]  # a breach may be why: an element that was not requested
                     break
@@ -477,9 +484,8 @@ class TestEnvironment:
             self._cancel_all()
         except BaseException as error:
             outcome.append(self._judged(error))
-            if not self.over:  # else a call was left behind, and the next one may not end either
-                with contextlib.suppress(Exception, Over):
-                    self._cancel_all()
+            with contextlib.suppress(Exception, Over):
+                self._cancel_all()
 
     def _judged(self, error: BaseException) -> BaseException:
         """What a check ends with, whose body raised `error`: a breach that was observed comes first."""
@@ -546,8 +552,8 @@ class TestEnvironment:
         in the middle of the kit an exception could leave a lock behind.
         """
         with self.lock:  # with it, no thread leaves a call: its number is that of no other thread
-            late = self._late_calls(LEFT)
-            ending = [key for key, call in self._calls.items() if call in late and _spins(call)]
+            inner = self._innermost()
+            ending = [key for key, call in self._calls.items() if call in inner and self._has_no_end(call)]
             for call in map(self._calls.__getitem__, ending):
                 name = _name(call.text)
                 self.spins[name] = self.spins.get(name, 0) + 1
@@ -556,6 +562,11 @@ class TestEnvironment:
         while any(key in self._calls for key in ending) and time.monotonic() < until:
             time.sleep(self.settings.default_poll_timeout)  # without the lock: the thread may end in taking it
 
+    def _has_no_end(self, call: _Call) -> bool:
+        """Whether it computes, and has not signalled for so long that it never will. With the lock."""
+        since = max(call.since, self._signalled.get(call.place.thread, call.since))
+        return self._passed(since) > LEFT * self._limit(call)[0] and _spins(call)
+
     def _without_bound(self) -> bool:
         """Whether a stream without end was asked for, and all of it was requested; a check ends such a one early."""
         subscribers = list(self._subscribers) if self.elements == MAX_DEMAND else []
@@ -563,7 +574,7 @@ class TestEnvironment:
 
     def _cancel_all(self) -> None:
         with self.lock:
-            subscribers = list(self._subscribers)
+            subscribers = [] if self._left_behind else list(self._subscribers)
         for subscriber in subscribers:
             subscriber.leave()
 
