@@ -7,6 +7,7 @@ moment old, or gone, and then it is left out. Nothing depends on it but the word
 from __future__ import annotations
 
 from contextlib import suppress
+from types import FrameType
 from typing import Any, Final
 
 from reactive_runtime._core import primitives
@@ -52,12 +53,21 @@ def kept_by(subscription: PulledSubscription | None, ident: int) -> str:
             place = getattr(pollable, "location", None) or getattr(pollable, "_location", None)
             parts.append(_text(pollable) + (f", which was put into the flow at {place[0]}:{place[1]}" if place else ""))
         frame = primitives.frame_of(ident)
-        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
-            frame = frame.f_back
+        if frame is not None and _is_ours(frame):
+            while frame is not None and _is_ours(frame):
+                frame = frame.f_back  # the call that began the flow
+        else:
+            while frame is not None and frame.f_back is not None and not _is_ours(frame.f_back):
+                frame = frame.f_back  # the function that the flow has called, and not what that has called in turn
         if frame is not None:
             code = frame.f_code
             parts.append(f"the thread is in {code.co_name} at {code.co_filename}:{frame.f_lineno}")
     return "; ".join(parts) or "what keeps it had just changed"
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0] == _PACKAGE or frame.f_code.co_filename.startswith("<fused ")
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:

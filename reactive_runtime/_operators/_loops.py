@@ -80,7 +80,7 @@ class Iteration(Iterator[T]):
     def __next__(self) -> T:
         return next(self._elements)
 
-    def next(self, timeout: float | None = None) -> T:
+    def next(self, *, timeout: float | None = None) -> T:
         """Wait for the next element, no longer than `timeout`.
 
         Args:
@@ -236,9 +236,10 @@ class AsyncIteration(AsyncIterator[T]):
             )
         if self._over:
             raise StopAsyncIteration
+        waiting = self._begun()
         self._under_way = True
         try:
-            element = await self._begun().next()
+            element = await waiting.next()
         except Exception:
             self._close()
             raise
@@ -256,7 +257,7 @@ class AsyncIteration(AsyncIterator[T]):
         if self._waiting is None:
             self._waiting = _Awaiting(self._source, self._prefetch, loop, asyncio.Event())
         elif self._waiting.event_loop is not loop:
-            raise _OtherLoopError(
+            raise RuntimeError(
                 "iterate_async: the loop over this flow began on another event loop: call `iterate_async` anew there"
             )
         return self._waiting
@@ -284,10 +285,6 @@ class AsyncIteration(AsyncIterator[T]):
         # It was left: on any thread, and at any instruction.
         if collecting and self._waiting is not None:  # at the end of the interpreter modules are empty
             collecting.outside(self._waiting.close)
-
-
-class _OtherLoopError(RuntimeError):
-    """The flow goes on, on the event loop that it began on."""
 
 
 class _Puller(DrainContext):

@@ -1,0 +1,355 @@
+"""Waits that end before the element comes: nothing is lost, and the flow goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, wait_until
+
+from reactive_runtime import AsyncIteration, Flow, Iteration
+from reactive_runtime.hooks import Dropped
+from reactive_runtime.testing import TestPublisher
+
+
+@pytest.fixture
+def source() -> TestPublisher[int]:
+    return TestPublisher()
+
+
+def loop_over(source: TestPublisher[int], prefetch: int = 4) -> Iteration[int]:
+    return Flow.from_publisher(source).iterate(prefetch=prefetch)
+
+
+# -- `next` of a loop -----------------------------------------------------------------------------------------------
+
+
+def test_a_late_element_comes_at_the_next_call(source: TestPublisher[int]) -> None:
+    elements = loop_over(source)
+    for n in range(3):
+        with pytest.raises(TimeoutError, match=r"^next: no element came in 0.01 s; it waited for .*The flow goes on$"):
+            elements.next(timeout=0.01)
+        source.emit(n)
+        assert elements.next(timeout=PATIENCE) == n
+    source.complete()
+    with pytest.raises(StopIteration):
+        elements.next(timeout=PATIENCE)
+    with pytest.raises(StopIteration):
+        elements.next(timeout=0)
+
+
+def test_a_late_call_asks_for_no_further_element(source: TestPublisher[int]) -> None:
+    elements = loop_over(source, prefetch=1)
+    for _ in range(5):
+        with pytest.raises(TimeoutError):
+            elements.next(timeout=0)
+    assert source.demand == 1
+    elements.close()
+
+
+def test_what_is_there_is_taken_without_a_wait(source: TestPublisher[int]) -> None:
+    elements = loop_over(source)
+    with pytest.raises(TimeoutError):
+        elements.next(timeout=0)  # subscribes
+    source.emit(1, 2)
+    assert [elements.next(timeout=0), elements.next(timeout=0)] == [1, 2]
+    elements.close()
+
+
+def test_a_loop_and_next_take_turns(source: TestPublisher[int]) -> None:
+    elements = loop_over(source)
+    with pytest.raises(TimeoutError):
+        elements.next(timeout=0)
+    source.emit(1, 2, 3, 4)
+    assert elements.next(timeout=0) == 1
+    for n in elements:
+        assert n == 2
+        break
+    assert next(elements) == 3
+    source.complete()
+    assert list(elements) == [4]
+
+
+def test_an_error_ends_the_loop_once(source: TestPublisher[int]) -> None:
+    elements = loop_over(source)
+    with pytest.raises(TimeoutError):
+        elements.next(timeout=0)
+    source.fail(OSError("broken"))
+    with pytest.raises(OSError, match="broken"):
+        elements.next(timeout=PATIENCE)
+    with pytest.raises(StopIteration):
+        elements.next(timeout=0)
+
+
+def test_a_loop_that_is_closed_while_late_cancels(source: TestPublisher[int], dropped: list[Dropped]) -> None:
+    elements = loop_over(source)
+    with pytest.raises(TimeoutError):
+        elements.next(timeout=0)
+    source.emit(1, 2)
+    elements.close()
+    assert source.cancelled
+    assert [drop.element for drop in dropped] == [1, 2]
+
+
+def test_a_loop_that_is_freed_while_late_cancels(source: TestPublisher[int], dropped: list[Dropped]) -> None:
+    elements = loop_over(source)
+    with pytest.raises(TimeoutError):
+        elements.next(timeout=0)
+    del elements
+    gc.collect()
+    wait_until(lambda: source.cancelled)
+
+
+def test_a_flow_that_runs_here_is_never_late() -> None:
+    elements = Flow.range(2).map(lambda n: n).iterate()
+    assert [elements.next(timeout=0), elements.next(timeout=0)] == [0, 1]
+    with pytest.raises(StopIteration):
+        elements.next(timeout=0)
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(-1, ValueError), (float("nan"), ValueError), ("1", TypeError)])
+def test_a_wrong_limit_is_refused(wrong: Any, error: type[Exception], source: TestPublisher[int]) -> None:
+    with pytest.raises(error, match=r"^next: timeout must be a number of seconds"):
+        loop_over(source).next(timeout=wrong)
+
+
+# -- `anext` of an asynchronous loop --------------------------------------------------------------------------------
+
+
+async def cancelled_before(element: AsyncIteration[int], source: TestPublisher[int]) -> None:
+    """While it waits, long before the element."""
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(element), 0.005)
+    source.emit(7)
+
+
+async def cancelled_with(element: AsyncIteration[int], source: TestPublisher[int]) -> None:
+    """The element has come, and has woken the task, which has not run since."""
+    task = asyncio.ensure_future(anext(element))
+    await asyncio.sleep(0.005)
+    source.emit(7)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def cancelled_after_wake_up(element: AsyncIteration[int], source: TestPublisher[int]) -> None:
+    """The event loop has set the event; the task would run next."""
+    task = asyncio.ensure_future(anext(element))
+    await asyncio.sleep(0.005)
+    source.emit(7)
+    loop = asyncio.get_running_loop()
+    loop.call_soon(task.cancel)
+    await asyncio.gather(task, return_exceptions=True)
+    if not task.cancelled():  # it had taken the element already: then it has returned it
+        assert task.result() == 7
+        source.emit(7)
+
+
+async def cancelled_twice(element: AsyncIteration[int], source: TestPublisher[int]) -> None:
+    for _ in range(2):
+        await cancelled_before_emission(element)
+    source.emit(7)
+
+
+async def cancelled_before_emission(element: AsyncIteration[int]) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(element), 0.001)
+
+
+async def cancelled_before_it_began(element: AsyncIteration[int], source: TestPublisher[int]) -> None:
+    await cancelled_before_emission(element)  # subscribes
+    task = asyncio.ensure_future(anext(element))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    source.emit(7)
+
+
+MOMENTS: list[Callable[[AsyncIteration[int], TestPublisher[int]], Any]] = [
+    cancelled_before,
+    cancelled_with,
+    cancelled_after_wake_up,
+    cancelled_twice,
+    cancelled_before_it_began,
+]
+
+
+@pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
+def test_a_cancelled_anext_loses_nothing(moment: Any, source: TestPublisher[int]) -> None:
+    async def main() -> list[int]:
+        elements = Flow.from_publisher(source).iterate_async(prefetch=4)
+        await moment(elements, source)
+        source.emit(8)
+        source.complete()
+        return [n async for n in elements]
+
+    assert asyncio.run(main()) == [7, 8]
+    assert not source.cancelled
+
+
+def test_cancels_that_race_with_elements_lose_nothing() -> None:
+    async def main() -> list[int]:
+        got: list[int] = []
+        elements = Flow.interval(0.0005, overflow="buffer").take(300).iterate_async()
+        while True:
+            try:
+                got.append(await asyncio.wait_for(anext(elements), 0.0005))
+            except TimeoutError:
+                continue
+            except StopAsyncIteration:
+                return got
+
+    assert asyncio.run(main()) == list(range(300))
+
+
+def test_aclose_ends_the_flow_and_may_be_called_again(source: TestPublisher[int], dropped: list[Dropped]) -> None:
+    async def main() -> None:
+        elements = Flow.from_publisher(source).iterate_async(prefetch=4)
+        await cancelled_before_emission(elements)
+        source.emit(1, 2)
+        await elements.aclose()
+        await elements.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await anext(elements)
+
+    asyncio.run(main())
+    assert source.cancelled
+    assert [drop.element for drop in dropped] == [1, 2]
+
+
+def test_two_waits_at_once_are_an_error_and_lose_nothing(source: TestPublisher[int]) -> None:
+    async def main() -> list[int]:
+        elements = Flow.from_publisher(source).iterate_async()
+        first = asyncio.ensure_future(anext(elements))
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="another task waits for the next element already"):
+            await anext(elements)
+        with pytest.raises(RuntimeError, match="aclose: a task waits for the next element"):
+            await elements.aclose()
+        source.emit(1, 2)
+        source.complete()
+        return [await first, *[n async for n in elements]]
+
+    assert asyncio.run(main()) == [1, 2]
+
+
+def test_another_event_loop_is_an_error_and_loses_nothing(source: TestPublisher[int]) -> None:
+    elements = Flow.from_publisher(source).iterate_async()
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(cancelled_before_emission(elements))
+        with pytest.raises(RuntimeError, match="began on another event loop"):
+            asyncio.run(anext(elements))  # type: ignore[arg-type]
+        source.emit(1)
+        assert loop.run_until_complete(anext(elements)) == 1  # type: ignore[arg-type]
+        loop.run_until_complete(elements.aclose())
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize("loop_is", ["open", "closed"])
+def test_an_async_loop_that_is_freed_cancels(loop_is: str, source: TestPublisher[int]) -> None:
+    kept: list[Any] = []
+
+    async def main() -> None:
+        elements = Flow.from_publisher(source).iterate_async()
+        await cancelled_before_emission(elements)
+        if loop_is == "closed":
+            kept.append(elements)
+
+    asyncio.run(main())
+    kept.clear()
+    gc.collect()
+    wait_until(lambda: source.cancelled)
+
+
+def test_an_async_loop_that_is_left_cancels_at_once(source: TestPublisher[int], dropped: list[Dropped]) -> None:
+    async def main() -> bool:
+        async def emits() -> None:
+            await asyncio.sleep(0.005)
+            source.emit(1, 2)
+
+        task = asyncio.ensure_future(emits())
+        async for n in Flow.from_publisher(source):
+            assert n == 1
+            break
+        await task
+        return source.cancelled
+
+    assert asyncio.run(main())
+
+
+def test_an_error_ends_an_async_loop_once(source: TestPublisher[int]) -> None:
+    async def main() -> None:
+        elements = Flow.from_publisher(source).iterate_async()
+        await cancelled_before_emission(elements)
+        source.fail(OSError("broken"))
+        with pytest.raises(OSError, match="broken"):
+            await anext(elements)
+        with pytest.raises(StopAsyncIteration):
+            await anext(elements)
+
+    asyncio.run(main())
+
+
+# -- `block` of a flow that keeps its thread ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[threading.Event]:
+    """Set when a warning has been logged."""
+    came = threading.Event()
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: came.set()  # type: ignore[method-assign]
+    root = logging.getLogger()  # behind the handler of `caplog`
+    root.addHandler(handler)
+    yield came
+    root.removeHandler(handler)
+
+
+def waits_in_map(n: int, came: threading.Event) -> int:
+    assert came.wait(PATIENCE)
+    return n
+
+
+@pytest.mark.parametrize("sink", ["block", "run", "for_each"])
+def test_a_kept_thread_is_named_when_the_time_is_over(
+    sink: str, logged: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = Flow.range(2).map(lambda n: waits_in_map(n, logged))
+    arguments = (lambda n: None,) if sink == "for_each" else ()
+    with caplog.at_level(logging.WARNING, "reactive_runtime"):
+        getattr(flow, sink)(*arguments, timeout=0.02)
+    [record] = caplog.records
+    message = record.getMessage()
+    assert message.startswith(f"{sink}: `range(2) map(lambda)")
+    assert "has kept the thread that waits for it" in message
+    assert f"{__file__}:" in message
+
+
+def test_a_loop_without_result_is_named_with_its_line(
+    logged: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The documented wait that does not end by itself: something else has to end the flow."""
+    flow: Flow[int] = Flow.defer(lambda: Flow.empty() if logged.wait(0.001) else Flow.error(OSError())).retry()
+    with caplog.at_level(logging.WARNING, "reactive_runtime"):
+        flow.block(timeout=0.02)
+    [record] = caplog.records
+    assert "retry" in record.getMessage()
+    assert f"which was put into the flow at {__file__}:" in record.getMessage()
+
+
+def test_nothing_is_logged_of_a_flow_that_ends_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.WARNING, "reactive_runtime"):
+        assert Flow.range(3).block(timeout=PATIENCE) == 2
+        assert Flow.range(3).subscribe_on(pool).block(timeout=PATIENCE) == 2
+        with pytest.raises(TimeoutError):
+            Flow.never().block(timeout=0.01)
+    assert caplog.records == []
