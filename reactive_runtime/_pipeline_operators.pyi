@@ -48,9 +48,7 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def batch(self, n: int) -> Pipeline[In_contra, list[Out_co]]:
         """Lists of `n` elements."""
 
-    def buffer(self, n: int) -> Pipeline[In_contra, list[Out_co]]:
-        """Lists of `n` elements."""
-
+    def buffer(self, n: int) -> Pipeline[In_contra, list[Out_co]]: ...
     def buffer_timeout(self, n: int, seconds: float, *, clock: Clock | None = ...) -> Pipeline[In_contra, list[Out_co]]:
         """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them."""
 

@@ -86,7 +86,10 @@ class Sources:
         Origin:
             `range` of Python. That of Rx takes a start and a count.
         """
-        numbers = builtins.range(*arguments)
+        try:
+            numbers = builtins.range(*arguments)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"range: {error}") from None
         return flow_of(IterableSource(repr(numbers).replace("range(0, ", "range("), lambda: numbers, synchronous=True))
 
     @staticmethod
@@ -410,7 +413,10 @@ class Sources:
         Origin:
             The text files of Python.
         """
-        name = os.fspath(path)
+        try:
+            name = os.fspath(path)
+        except TypeError:
+            raise TypeError(f"from_file: path must be a str or an os.PathLike, not {instead(path)}") from None
         if not isinstance(encoding, str):
             raise TypeError(f"from_file: encoding must be a str, not {type(encoding).__name__}")
 

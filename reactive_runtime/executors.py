@@ -775,7 +775,7 @@ class VirtualTimeExecutor(_TimedExecutor):
 
     def __init__(self, start: float = 0.0) -> None:
         super().__init__()
-        self._time = nanoseconds_of(start)  # _changed
+        self._time = nanoseconds_of(seconds_of("VirtualTimeExecutor", "start", start))  # _changed
         self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
 
     def runs_here(self) -> bool:

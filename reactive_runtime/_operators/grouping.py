@@ -161,7 +161,8 @@ class _GroupBy(Split):
         if len(self.open_groups) >= self.groups and not self.outer_cancelled:
             raise self.fault(
                 OverflowError(
-                    f"{self.title}: {self.groups} groups are open, and {shown(key)} would be one more (groups=)"
+                    f"{self.title}: the new key {shown(key)} needs a group, and {self.groups} are open, which is the"
+                    f" most (groups={self.groups}): raise groups, or let a group end (take, timeout) before"
                 )
             )
         return Group(self, key, self.prefetch), True

@@ -26,7 +26,7 @@ from reactive_runtime._spec import Subscriber, Subscription
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["Listener", "Metrics", "SideEffectOperators"]
+__all__ = ["DoOnNext", "Listener", "Metrics", "SideEffectOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -305,7 +305,7 @@ class SideEffectOperators(FlowBase[T_co]):
         Origin:
             `doOnNext` of Rx.
         """
-        return self._then(_DoOnNext(check_callable("do_on_next", "fn", fn)))
+        return self._then(DoOnNext(check_callable("do_on_next", "fn", fn)))
 
     def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
         """`fn(element)` is called for each element that was accepted here or upstream and will not be delivered.
@@ -653,18 +653,19 @@ class _Finalize(Step[T, T]):
         return f"finalize({describe(self.fn)})"
 
 
-class _DoOnNext(Step[T, T]):
+class DoOnNext(Step[T, T]):
     name = "do_on_next"
 
-    def __init__(self, fn: Callable[[T], object]) -> None:
+    def __init__(self, fn: Callable[[T], object], operator: str = "do_on_next") -> None:
         self.fn = fn
+        self.operator = operator  # what was called
 
     def on_next(self, element: T) -> Each[T]:
         self.fn(element)
         yield element
 
     def __str__(self) -> str:
-        return f"do_on_next({describe(self.fn)})"
+        return f"{self.operator}({describe(self.fn)})"
 
 
 class _DoOnDiscard(Step[T, T]):

@@ -26,6 +26,7 @@ from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._core.waited_for import waited_for
 from reactive_runtime._operators._loops import AsyncIteration, Iteration
 from reactive_runtime._operators._waiting import Overrun, Wait
+from reactive_runtime._operators.side_effects import DoOnNext
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 
 if TYPE_CHECKING:
@@ -350,7 +351,7 @@ class TerminalOperators(FlowBase[T_co]):
             `blockingForEach` of RxJava.
         """
         check_callable("for_each", "fn", fn)
-        _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
+        _block("for_each", self._flow()._then(DoOnNext(fn, "for_each")).ignore_elements(), self, timeout)
 
     @overload
     def to_queue(self, queue: SupportsPut[T_co | None], *, end: None = None) -> primitives.Future[None]: ...

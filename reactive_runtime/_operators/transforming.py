@@ -358,7 +358,7 @@ class TransformingOperators(FlowBase[T_co]):
         Origin:
             `itertools.batched`, `buffer` of Rx.
         """
-        return self._then(_Batch(at_least("batch", "n", 1, n)))
+        return self._then(_Batch(at_least("batch", "n", 1, n), "batch"))
 
     def end_with(self, *elements: R) -> Flow[T_co | R]:
         """The source, and then `elements`.
@@ -480,7 +480,10 @@ class TransformingOperators(FlowBase[T_co]):
             raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
         return flow
 
-    buffer = batch
+    def buffer(self, n: int) -> Flow[list[T_co]]:  # that of `batch`
+        return self._then(_Batch(at_least("buffer", "n", 1, n), "buffer"))
+
+    buffer.__doc__ = batch.__doc__
 
 
 class _OfFunction(Step[T, R]):
@@ -701,8 +704,9 @@ class _Scan(Step[T, S]):
 class _Batch(Step[T, list[T]]):
     name = "batch"
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, operator: str) -> None:
         self.n = n
+        self.operator = operator  # what was called
 
     def reset(self) -> None:
         self.elements: list[T] = []
@@ -728,7 +732,7 @@ class _Batch(Step[T, list[T]]):
         return elements
 
     def __str__(self) -> str:
-        return f"batch({self.n})"
+        return f"{self.operator}({self.n})"
 
 
 class _EndWith(Step[T, T]):
