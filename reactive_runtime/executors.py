@@ -18,7 +18,7 @@ from contextvars import Context, ContextVar
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from reactive_runtime._core import dropping, primitives
+from reactive_runtime._core import activity, dropping, primitives
 from reactive_runtime._core.arguments import check_clock, seconds_of
 from reactive_runtime._core.combinator import Clock
 from reactive_runtime._core.drain import Drain
@@ -149,6 +149,7 @@ class SerialExecutor(Executor):
     def __init__(self, executor: Executor) -> None:
         self._book = _Book(self)
         self._serial = _SerialTasks(executor)
+        self.activity = getattr(executor, "activity", None)  # its tasks wait for the clock that those of `executor` do
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn` after all that was submitted before.
@@ -673,9 +674,11 @@ def clock_of(clock: C) -> Iterator[C]:
     if clock is None:
         raise TypeError("clock_of: an executor with a clock is needed, not None")
     token = _clock.set(check_clock("clock_of", clock))
+    counted = activity.of_context.set(getattr(clock, "activity", None))
     try:
         yield clock
     finally:
+        activity.of_context.reset(counted)
         _clock.reset(token)
 
 
@@ -756,14 +759,34 @@ SECOND: Final = 10**9
 """Nanoseconds."""
 
 
+def _begin_of(start: float) -> float:
+    """`start`, where it is a number that a clock may begin at."""
+    if isinstance(start, bool) or not isinstance(start, int | float):
+        raise TypeError(f"VirtualTimeExecutor: start must be a number of seconds, not {type(start).__name__}")
+    if not math.isfinite(start):
+        raise ValueError(f"VirtualTimeExecutor: start must be a finite number of seconds, not {start}")
+    return start
+
+
 class VirtualTimeExecutor(_TimedExecutor):
     """Timers on a clock that only `advance` moves; tasks run on the thread that advances it. For tests.
 
     Time is counted in whole nanoseconds: seconds are rounded to the nearest, a delay above 0 to 1 at least. So three
     times 0.1 seconds are 0.3 seconds.
 
+    A flow may have boundaries. Before time moves on, and before `advance` returns, the clock waits until the tasks on
+    executors and the coroutines are done that flows on this clock have begun: those that were subscribed to in its
+    context (`clock_of`, `StepVerifier`), those with an operator that was given it, and all that a task of the clock has
+    set off. What a thread of the program
+    does by itself is not waited for, nor a timer of real time.
+
     Args:
         start: The time at the beginning, in seconds.
+        timeout: How many seconds of real time they may take, each time; 0 or more. 0: they are not waited for.
+
+    Raises:
+        TypeError: `start` or `timeout` is no number.
+        ValueError: `start` or `timeout` is not finite, or `timeout` is below 0.
 
     Example:
         >>> clock = VirtualTimeExecutor()
@@ -773,9 +796,11 @@ class VirtualTimeExecutor(_TimedExecutor):
         a minute has passed
     """
 
-    def __init__(self, start: float = 0.0) -> None:
+    def __init__(self, start: float = 0.0, *, timeout: float = 10.0) -> None:
         super().__init__()
-        self._time = nanoseconds_of(seconds_of("VirtualTimeExecutor", "start", start))  # _changed
+        self.activity = activity.Activity()
+        self._timeout = seconds_of("VirtualTimeExecutor", "timeout", timeout)
+        self._time = nanoseconds_of(_begin_of(start))  # _changed
         self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
 
     def runs_here(self) -> bool:
@@ -826,7 +851,10 @@ class VirtualTimeExecutor(_TimedExecutor):
         Raises:
             TypeError: `seconds` is no number.
             ValueError: `seconds` is below 0, or not finite.
-            RuntimeError: The clock is moving already: called inside a task, or while another thread advances it.
+            RuntimeError: The clock is moving already: called inside a task, or while another thread advances it. Or
+                this thread is inside of a task that the clock would wait for.
+            TimeoutError: What the flows have begun on other threads did not come to rest in `timeout` seconds of real
+                time. It says where that is. The clock has stopped at the time that it had reached.
             BaseException: An interrupt in a task, what is no `Exception`, goes on up.
 
         Thread:
@@ -837,13 +865,28 @@ class VirtualTimeExecutor(_TimedExecutor):
             if self._advancing:
                 raise RuntimeError("advance: the clock is moving already; schedule a task instead")
             self._advancing = primitives.get_ident()
-            end = self._time + nanoseconds_of(seconds)
+            now = self._time
+            end = now + nanoseconds_of(seconds)
+        before, activity.here.activity = getattr(activity.here, "activity", None), self.activity
         try:
-            while (task := self._next_until(end)) is not None:
+            while True:
+                task = self._next_until(now)
+                if task is None:
+                    self.rest("advance")  # it may schedule more, for now or later
+                    task = self._next_until(end)
+                if task is None:
+                    return
                 task.run_here()
+                now = self.now_ns()
         finally:
+            activity.here.activity = before
             with self._changed:
                 self._advancing = 0
+
+    def rest(self, caller: str) -> None:
+        """Wait until nothing that flows on this clock have begun on other threads is under way. For `StepVerifier`."""
+        if self._timeout:
+            self.activity.wait(caller, self._timeout)
 
     def _next_until(self, end: int) -> _Task | None:
         with self._changed:

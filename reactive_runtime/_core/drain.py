@@ -24,9 +24,10 @@ spin (`_core.spinning`).
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any, ClassVar, Final
 
-from reactive_runtime._core import dropping, primitives, trampoline
+from reactive_runtime._core import activity, dropping, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, handed_over, is_ending
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.ownership import owner_only, with_lock
@@ -239,9 +240,12 @@ class Drain:
         if trampoline.refuses(executor):
             task.refuse(RejectedError(f"{executor_name(executor)} drops its tasks, and would not run a stream's"))
             return False
+        under_way = task.under_way = activity.begun(self.context, executor) if activity.in_use else None
         try:
             future = handed_over(executor, task)
         except BaseException as error:
+            if under_way is not None:
+                under_way.end()
             if task.started:  # it ran right here, and this came out of it: not a refusal
                 raise
             if is_ending(error) and (not resubmitted or going_on(self.still_to_come())):
@@ -255,14 +259,14 @@ class Drain:
                 raise
             return False
         task.submitter = 0
-        future.add_done_callback(task.settled)
+        future.add_done_callback(task.settled if under_way is None else under_way.last(task.settled))
         return task.returned
 
 
 class Task:
     """One submission of a drain, which knows whether it ever ran."""
 
-    __slots__ = ("drain", "returned", "started", "submitter")
+    __slots__ = ("drain", "returned", "started", "submitter", "under_way")
 
     def __init__(self, drain: Drain, *, resubmitted: bool) -> None:
         self.drain: Drain = drain
@@ -270,6 +274,7 @@ class Task:
         # The thread that is inside `submit`, from within the drain; 0 otherwise.
         self.submitter: int = primitives.get_ident() if resubmitted else 0
         self.returned: bool = False  # written and read by that thread only
+        self.under_way: activity.UnderWay | None = None  # set once, before it is handed over
 
     def run(self) -> None:
         """What there is to do."""
@@ -288,10 +293,11 @@ class Task:
             self.returned = True
             return
         context = self.drain.context
+        run = self.run if self.under_way is None else partial(self.under_way.run, self.run)
         if context is None:
-            contained(self.run)
+            contained(run)
         else:
-            contained(context.copy().run, self.run)
+            contained(context.copy().run, run)
 
     def _reject(self, error: RejectedError) -> None:
         """On whichever thread noticed; in the context that the task would have run in."""

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
+from reactive_runtime._core import activity
 from reactive_runtime._core.assembly import assembly_location
 from reactive_runtime._core.flow_source import (
     FlowSource,
@@ -16,6 +17,7 @@ from reactive_runtime._core.flow_source import (
     _new,
     flow_of,
     lengthened,
+    resources_of,
     stages_of,
 )
 from reactive_runtime._core.step import Step, own_method
@@ -87,6 +89,11 @@ class FlowBase(_Interface[T_co]):
 
     def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
         """Subscribe, and return the subscription."""
+        if activity.in_use:
+            return activity.within(resources_of(self), self._run_it, subscriber)
+        return self._run_it(subscriber)
+
+    def _run_it(self, subscriber: Subscriber[Any]) -> PulledSubscription:
         plan = self._source.plan()
         steps = (*plan.steps, *self._steps)
         subscription = PulledSubscription(subscriber, plan.pollable(None), steps, plan.executor, plan.home)

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from reactive_runtime._core import dropping
+from reactive_runtime._core import activity, dropping
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up, submitted
 from reactive_runtime._core.failure import Failure, comes_too_late
@@ -125,9 +125,13 @@ class TaskSource(ReadyQueue):
         if self._gone():
             return
         run: Callable[..., Any] = self._drain.context.copy().run
+        under_way = activity.begun(self._drain.context, self._executor) if activity.in_use else None
+        work = self._work if under_way is None else partial(under_way.run, self._work)
         try:
-            future = submitted(self._executor, partial(run, contained, self._work))
+            future = submitted(self._executor, partial(run, contained, work))
         except BaseException as error:
+            if under_way is not None:
+                under_way.end()
             refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
             refused.__cause__ = error
             self._settle([], refused)
@@ -140,7 +144,8 @@ class TaskSource(ReadyQueue):
                 self._future = future
         if closed:
             future.cancel()
-        future.add_done_callback(partial(contained, self._done))
+        done = partial(contained, self._done)
+        future.add_done_callback(done if under_way is None else under_way.last(done))
 
     def _gone(self) -> bool:
         with self._lock:

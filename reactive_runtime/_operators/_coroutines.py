@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from reactive_runtime._core import eventloop
+from reactive_runtime._core import activity, eventloop
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._operators._tasks import Flight, Tasks
 from reactive_runtime.errors import RejectedError
@@ -35,17 +35,25 @@ class Coroutines(Tasks):
         super().__init__(source, fn, concurrency, ordered=ordered, delay_error=delay_error, after=after)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.woken = False  # the loop's thread; the drain is about to be woken
+        self.ended: list[activity.UnderWay] = []  # the loop's thread; done, and the drain has not heard of it
 
     def launch(self, flight: Flight) -> None:
         if self.loop is None:
             self.loop = eventloop.borrow()
         flight.task = _Task(flight, self)
+        if activity.in_use:
+            flight.task.under_way = activity.begun(self.drain.context, "the event loop")
         eventloop.call(self.loop, flight.task.begin)
 
     def wake(self) -> None:
         """On the loop's thread: once for all that were done in one turn of the loop."""
         self.woken = False
-        self.drain.heard_from()
+        ended, self.ended = self.ended, []
+        try:
+            self.drain.heard_from()
+        finally:
+            for under_way in ended:
+                under_way.end()
 
     def closed(self) -> None:
         super().closed()
@@ -57,7 +65,7 @@ class Coroutines(Tasks):
 class _Task:
     """One coroutine. Its fields belong to the loop's thread."""
 
-    __slots__ = ("cancelled", "combinator", "flight", "loop", "task")
+    __slots__ = ("cancelled", "combinator", "flight", "loop", "task", "under_way")
 
     def __init__(self, flight: Flight, combinator: Coroutines) -> None:
         self.flight = flight
@@ -66,11 +74,13 @@ class _Task:
         self.loop = combinator.loop
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
+        self.under_way: activity.UnderWay | None = None  # set once, before it begins
 
     def begin(self) -> None:
         combinator = self.combinator
         if self.cancelled:
             combinator.discard(self.flight.element)
+            self._ended()
             return
         try:
             coroutine = eventloop.outcome(combinator.fn, self.flight.element)
@@ -96,9 +106,17 @@ class _Task:
         if not combinator.land(self.flight, results, error):
             if results is None:
                 combinator.discard(self.flight.element)
-        elif not combinator.woken:
+            self._ended()
+            return
+        if self.under_way is not None:
+            combinator.ended.append(self.under_way)
+        if not combinator.woken:
             combinator.woken = True
             self.loop.call_soon(combinator.wake)
+
+    def _ended(self) -> None:
+        if self.under_way is not None:
+            self.under_way.end()
 
     def cancel(self) -> None:
         """From any thread."""

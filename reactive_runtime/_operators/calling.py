@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from reactive_runtime._core import eventloop
+from reactive_runtime._core import activity, eventloop
 from reactive_runtime._core.arguments import (
     at_least,
     check_callable,
@@ -187,14 +187,22 @@ class _Calls(Tasks):
             task: Any = partial(_apply, self.fn, flight.element, far=True)
         else:
             task = partial(self.drain.context.copy().run, self._work, flight)
+        under_way = activity.begun(self.drain.context, self.workers) if activity.in_use else None
+        if under_way is not None and not self.far:
+            task = partial(under_way.run, task)
         try:
             flight.task = submitted(self.workers, task)
-        except Exception as error:
+        except BaseException as error:
+            if under_way is not None:
+                under_way.end()
+            if not isinstance(error, Exception):
+                raise
             self.discard(*flight.element)
             refused = RejectedError(f"{self.title}: {executor_name(self.workers)} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
-        flight.task.add_done_callback(partial(self._done, flight))
+        done = partial(self._done, flight)
+        flight.task.add_done_callback(done if under_way is None else under_way.last(done))
 
     def _work(self, flight: Flight) -> None:
         """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""

@@ -161,7 +161,7 @@ class _GroupBy(Split):
         if len(self.open_groups) >= self.groups and not self.outer_cancelled:
             raise self.fault(
                 OverflowError(
-                    f"{self.title}: the new key {shown(key)} needs a group, and {self.groups} are open, which is the"
+                    f"{self.title}: the new key {shown(key)} needs a group, and {self.groups} groups are open, the"
                     f" most (groups={self.groups}): raise groups, or let a group end (take, timeout) before"
                 )
             )

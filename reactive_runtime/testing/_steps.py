@@ -75,7 +75,9 @@ class StepVerifier(Generic[T]):
         demand: How many elements are requested in `on_subscribe`, 0 or more.
         clock: A virtual clock, which the steps that wait move. The steps are taken with it as the clock of the context,
             so it is that of each operator that was given none, as with `executors.clock_of`. No operator of the flow
-            needs to be given it.
+            needs to be given it. A step that moves the clock, that expects nothing, or that calls a function, first
+            waits until what the flow has begun on pools and event loops is done, and so does what follows it: with
+            boundaries the steps mean what they mean without. See `VirtualTimeExecutor`.
 
     Raises:
         TypeError: `publisher` has no `subscribe`, `demand` is no int, or `clock` can't be advanced.
@@ -242,10 +244,9 @@ class StepVerifier(Generic[T]):
             ValueError: `seconds` is below 0, or not finite, or the verifier has no virtual clock.
         """
         seconds_of("then_wait", "seconds", seconds)
-        clock = self._clock
-        if clock is None:
+        if self._clock is None:
             raise ValueError("then_wait: there is no virtual clock to move: StepVerifier(..., clock=)")
-        return self._step(f"then_wait({seconds:g})", act=lambda _: clock.advance(seconds))
+        return self._step(f"then_wait({seconds:g})", act=lambda run: run.advance(seconds))
 
     def then_request(self, n: int) -> Self:
         """Ask for `n` more elements.
@@ -286,7 +287,7 @@ class StepVerifier(Generic[T]):
             `fn` is called on the thread that verifies.
         """
         check_callable("then", "fn", fn)
-        return self._step("then()", act=lambda _: _call(fn))
+        return self._step("then()", act=lambda run: run.calls(fn))
 
     def verify(self, *, timeout: float = PATIENCE) -> None:
         """Subscribe, and take the steps.
@@ -384,6 +385,10 @@ class _Run:
             self._conclude()
         finally:
             self._leave()
+        try:
+            self._rest()  # another verification may follow, of the same flow
+        except _StopError as stop:
+            self._fail(str(stop))
         with self._changed:
             return self._failure
 
@@ -493,11 +498,36 @@ class _Run:
             self._events.clear()
         self._cancel(subscription)
 
+    def advance(self, seconds: float) -> None:
+        """Move the clock; what that sets off on other threads is done when it returns."""
+        assert self._clock is not None
+        try:
+            self._clock.advance(seconds)
+        except TimeoutError as error:
+            raise _StopError(str(error)) from None
+
+    def calls(self, fn: Callable[[], object]) -> None:
+        """Call a function of the test between two rests."""
+        __tracebackhide__ = True
+        self._rest()
+        _call(fn)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Wait until what the flow has begun on other threads is done, where there is a clock that knows."""
+        rest = getattr(self._clock, "rest", None)
+        if rest is None:
+            return
+        try:
+            rest("StepVerifier")
+        except TimeoutError as error:
+            raise _StopError(str(error)) from None
+
     def silence(self, seconds: float) -> None:
         self._busy = True
         try:
             if self._clock is not None:
-                self._clock.advance(seconds)
+                self.advance(seconds)
                 seconds = 0
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, seconds)

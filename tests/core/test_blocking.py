@@ -257,7 +257,7 @@ def test_a_loop_asks_for_no_more_than_its_prefetch(prefetch: int) -> None:
         wait_until(lambda: source.pulled >= prefetch)
         pool.submit(int).result(PATIENCE)
         assert source.pulled <= 1 + prefetch
-        elements.close()  # type: ignore[attr-defined]
+        elements.close()
 
         async def main() -> None:
             async with contextlib.aclosing(

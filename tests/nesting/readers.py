@@ -76,7 +76,7 @@ def looped(prefetch: int, most: int | None = None) -> Reader:
     """A loop; with `most`, one that is left in the middle."""
 
     def read(flow: Flow[Any], pool: Executor, got: list[Any]) -> None:
-        with closing(flow.iterate(prefetch=prefetch)) as elements:  # type: ignore[type-var]
+        with closing(flow.iterate(prefetch=prefetch)) as elements:
             got.extend(itertools.islice(elements, most))
 
     return read

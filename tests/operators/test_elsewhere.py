@@ -358,7 +358,7 @@ def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
 
 
 def test_the_next_attempt_runs_on_the_pool_and_its_timeout_is_heard() -> None:
-    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     ran: list[str] = []
 
     def slow() -> int:
