@@ -58,6 +58,7 @@ class Suite:
         self._element.set("tests", str(len(self.cases)))
         self._element.set("failures", str(sum(case.failed for case in self.cases.values())))
         self._element.set("errors", str(sum(case.errors for case in self.cases.values())))
+        self._element.set("skipped", str(sum(case.is_skipped for case in self.cases.values())))
         ElementTree.indent(self._element)
         write_whole(path, ElementTree.tostring(self._element, encoding="utf-8", xml_declaration=True))
 
@@ -69,6 +70,7 @@ class Case:
         self._element = element
         self.failed = False
         self.errors = 0
+        self.is_skipped = False
 
     def failure(self, kind: str, message: str, text: str = "") -> None:
         """It failed."""
@@ -79,6 +81,12 @@ class Case:
         """It came to no verdict."""
         self.errors += 1
         self._add("error", kind, message, text)
+
+    def skipped(self, why: str) -> None:
+        """It was not looked at; once. Nothing changes where it has failed, or come to no verdict."""
+        if not (self.failed or self.errors or self.is_skipped):
+            self.is_skipped = True
+            ElementTree.SubElement(self._element, "skipped", message=_xml(why))
 
     def took(self, seconds: float) -> None:
         """How long it took."""

@@ -1,7 +1,7 @@
 """The command `reactive-runtime`: put publishers under load, judge what was recorded, run the kit, explore schedules.
 
-Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work; then one line
-on standard error says why.
+Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work, and one line on
+standard error says why; 3 where no rule was broken in what was looked at, and not all was. See `_cli._exits`.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from reactive_runtime._cli._exits import INCOMPLETE
 from reactive_runtime._cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out, refuse
 from reactive_runtime._cli.missing import check_installed
 from reactive_runtime._cli.verdict import FailOnRegression, check_master, judged, removed, reported
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 
 PROGRESS_SECONDS: Final = 2.0
+
+SHOWN: Final = 5
+"""Scenarios without a round that are named."""
 
 _OF_SPARK: Final = ("master", "conf", "packages")
 """Options that are for Spark alone."""
@@ -105,7 +109,8 @@ def stress(
     With --verify the runs are judged at once in this process, and then by Spark, and the two have to agree; with
     --repeat each run is judged as it is done, without Spark. Ctrl-C and SIGTERM end the load after the round under
     way: what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one
-    was, or a scenario got stuck, 2 that not all could be judged.
+    was, or a scenario got stuck, 2 that not all could be judged, 3 that no rule was broken in what was looked at, and
+    some scenarios had no round.
     """
 
     def work() -> None:
@@ -199,6 +204,8 @@ class _Asked:
     unable: list[str] = field(default_factory=list)
     """Why something could not be judged."""
     slower: list[str] = field(default_factory=list)
+    ran: set[str] = field(default_factory=set)
+    """The scenarios that have had a round."""
     began: float = field(default_factory=primitives.monotonic)
 
     def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], _Load]) -> None:
@@ -230,6 +237,15 @@ class _Asked:
             raise
         self._write_junit(self.unable)
         _print_given_up(self.given_up)
+        without = self._without_a_round()
+        if without:
+            shown = ", ".join(without[:SHOWN]) + (f" and {len(without) - SHOWN} more" if len(without) > SHOWN else "")
+            out.print(
+                f"INCOMPLETE {len(without)} of {len(self.found)} scenarios had no round, and nothing is known of them:"
+                f" give the load more --seconds, or name fewer scenarios: {shown}",
+                style="bold yellow",
+                soft_wrap=True,
+            )
         if (
             self.broken
             or any(item.stuck or item.rule for item in self.given_up)
@@ -238,11 +254,14 @@ class _Asked:
             raise typer.Exit(BROKEN)
         if self.given_up or self.unable:
             raise typer.Exit(UNABLE)
+        if without:
+            raise typer.Exit(INCOMPLETE)
 
     def _put_under_load(self, load: Callable[[int, list[Scenario], Stop], _Load], stop: Stop) -> None:
         for n in _repeated(self.repeat):
             this = load(n, self.found, stop)
             made, failures = this.runs(self.given_up)
+            self.ran |= this.ran
             self.runs += made
             if self.repeat != "1":
                 for run in made:
@@ -273,13 +292,28 @@ class _Asked:
         self.unable += here.unable
         return here
 
+    def _without_a_round(self) -> list[str]:
+        """The scenarios that were to be put under load, and were not, in a load that was not given up."""
+        given_up = {item.scenario for item in self.given_up}
+        return [item.name for item in self.found if item.name not in self.ran | given_up]
+
+    def _unseen(self, unable: list[str]) -> dict[str, str]:
+        """What was not looked at of each scenario that breaks no rule, for JUnit."""
+        if unable:
+            why = "not all of its records could be judged: the test case `the verdict` says why"
+        else:
+            why = "its records were not judged: add --verify" if not (self.verify or self.repeat != "1") else ""
+        unseen = {item.name: why for item in self.found} if why else {}
+        return unseen | dict.fromkeys(self._without_a_round(), "it had no round: give the load more --seconds")
+
     def _write_junit(self, unable: list[str]) -> None:
         from reactive_runtime.stress._junit import write_junit
 
         if self.junit is not None:
             seconds = primitives.monotonic() - self.began
             slower = self.slower if self.fail_on_regression else []
-            write_junit(self.junit, self.found, self.broken, self.given_up, self.runs, unable, slower, seconds)
+            unseen = self._unseen(unable)
+            write_junit(self.junit, self.found, self.broken, self.given_up, self.runs, unable, slower, seconds, unseen)
 
 
 # -- the load -------------------------------------------------------------------------------------------------
@@ -300,6 +334,8 @@ class _Load:
     in_processes: bool
     pythons: list[str]
     stop: Stop
+    ran: set[str] = field(default_factory=set)
+    """The scenarios that have had a round."""
 
     def runs(self, skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """Run it, once for each interpreter, side by side. The folders of the runs, and what was given up."""
@@ -395,6 +431,7 @@ class _Load:
     def _close(self, writer: TraceWriter, result: Result, skipped: list[Failure], left: Sequence[str] = ()) -> None:
         """The end of a run: what it amounted to, on paper and on the terminal. `left`: threads that still run."""
         stopped = self.stop.asked is not None
+        self.ran.update(name for name, item in result.load.items() if item.rounds)
         writer.close(
             {
                 "stopped": stopped,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.table import Table
 
+from reactive_runtime._cli._exits import INCOMPLETE
 from reactive_runtime._cli.console import (
     BROKEN,
     UNABLE,
@@ -68,7 +69,8 @@ def verify(
 
     With --follow, as a streaming job over one folder, which takes note of what it has judged: it can be killed at any
     time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged. Exit
-    status 0 says that no rule was broken, 1 that one was, 2 that a run could not be judged.
+    status 0 says that no rule was broken, 1 that one was, 2 that a run could not be judged, 3 that no rule was broken,
+    and that a run was cut off before it was complete.
     """
     with one_line_errors():
         check_installed("pyspark")
@@ -89,6 +91,8 @@ def verify(
             raise typer.Exit(BROKEN)
         if came.unable:
             raise typer.Exit(UNABLE)
+        if came.cut:
+            raise typer.Exit(INCOMPLETE)
 
 
 @app.command()
@@ -166,6 +170,8 @@ class Came:
     """What has become slower, a line each."""
     unable: list[str] = field(default_factory=list)
     """Why a run could not be judged, a line each."""
+    cut: list[str] = field(default_factory=list)
+    """The runs that were killed before they were complete."""
 
     def skipped(self, error: TraceError) -> None:
         """A run could not be judged."""
@@ -192,9 +198,12 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     # Before Spark starts, which takes its time: is there anything to judge?
     found = different_runs([run for folder in runs for run in run_folders(folder)], came.skipped)
     for held in found:
-        if not held.complete:
-            why = "has no metadata" if held.complete is None else "was not completed"
-            out.print(f"note     {held.folder}: {why}; what was recorded is judged", style="yellow", soft_wrap=True)
+        if held.complete is None:
+            out.print(f"note     {held.folder}: has no metadata; the files there are are judged", style="yellow")
+        elif not held.complete:
+            came.cut.append(held.run)
+            why = "was cut off before it was complete; what was recorded by then is judged"
+            out.print(f"note     {held.folder}: {why}", style="yellow", soft_wrap=True)
     readable = []
     for held in found:
         try:
@@ -213,7 +222,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     verdict = judge(spark, runs, to, unreadable=came.skipped)
     if verdict.summary:
         came.add(verdict)
-        _print_all(verdict, to, begin)
+        _print_all(verdict, to, begin, came.cut)
     return came
 
 
@@ -246,7 +255,7 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
     return came
 
 
-def _print_all(verdict: Verdict, to: Path, begin: float | None) -> None:
+def _print_all(verdict: Verdict, to: Path, begin: float | None, cut: Sequence[str] = ()) -> None:
     _print_summary(verdict)
     _print_verdict(verdict)
     for regression in verdict.regressions:
@@ -254,7 +263,12 @@ def _print_all(verdict: Verdict, to: Path, begin: float | None) -> None:
     out.print(f"plan     {verdict.plan}", soft_wrap=True)
     took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
     out.print(f"verdict  {to}{took}", soft_wrap=True)
-    if verdict.clean:
+    if verdict.clean and cut:
+        runs = ", ".join(cut)
+        out.print(
+            f"INCOMPLETE no rule was broken in what there is, and these runs were cut off: {runs}", style="yellow"
+        )
+    elif verdict.clean:
         out.print("clean    no rule was broken", style="green")
     else:
         rules = ", ".join(violation["rule"] for violation in verdict.violations)

@@ -546,6 +546,8 @@ class _Many(Step[T, R]):
 
     def dispose(self) -> Iterable[object]:
         iterator, self.iterator = self.iterator, None
+        if iterator is None:
+            return ()
         if isinstance(iterator, _IN_HAND):
             left: Iterable[object] = iterator
             return left

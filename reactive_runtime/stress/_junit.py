@@ -23,13 +23,15 @@ def write_junit(
     unable: Sequence[str] = (),
     slower: Sequence[str] = (),
     seconds: float = 0.0,
+    unseen: Mapping[str, str] | None = None,
 ) -> None:
     """A test case for each scenario: a failure for each rule that it broke, an error if it could not go on.
 
     `broken` says which rules, by scenario; a link inside a pipeline counts for its scenario. `runs` are the folders of
     what was recorded: host, seed and interpreter are said by their metadata. `unable`, lines on what could not be
-    judged, and `slower` are a test case of their own. `seconds` is how long all took. The file is replaced in one
-    rename. ScenarioError where it can't be written.
+    judged, and `slower` are a test case of their own. `seconds` is how long all took. `unseen`: the scenarios that were
+    not looked at, each with the reason; they are skipped. The file is replaced in one rename. ScenarioError where it
+    can't be written.
     """
     suite = Suite("reactive-runtime stress", "stress")
     _where(suite, runs, seconds)
@@ -48,6 +50,8 @@ def write_junit(
     for reason in reasons:
         if not reason.rule:  # it may be of a file that could not be imported
             suite.case(reason.scenario).error("stuck" if reason.stuck else "unable", reason.why, reason.stacks)
+    for name, why in (unseen or {}).items():
+        suite.case(name).skipped(why)
     for why in unable:
         suite.case(_VERDICT).error("unable", why)
     for what in slower:

@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any
 
 from reactive_runtime.errors import TargetError
@@ -279,7 +278,7 @@ class _Run:
         return "failed", f"{asks}\n  seen: {seen}{child.place()}", rule or ""
 
 
-def _written(stacks: Connection) -> str:
+def _written(stacks: Any) -> str:
     """What a child writes of its stacks; it comes in pieces, and has no end."""
     read = b""
     with contextlib.suppress(OSError, EOFError):

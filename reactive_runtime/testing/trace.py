@@ -757,6 +757,12 @@ def holds(run: Path | str) -> Held:
     if not isinstance(metadata, dict):
         raise TraceError(f"{path}: is no metadata of a run: should be an object, not {type(metadata).__name__}")
     name = _of(path, metadata, "run", str) or _name_of(folder)
+    version = _of(path, metadata, "schema", int)
+    if version is not None and not 1 <= version <= SCHEMA:
+        raise TraceError(
+            f"{path}: has schema {version}, and this version reads 1 to {SCHEMA}: judge the run with the version of"
+            " reactive_runtime that has recorded it, or a newer one"
+        )
     complete = _of(path, metadata, "complete", bool)
     watermark = _of(path, metadata, "watermark", int)
     identity = _of(path, metadata, "identity", dict)

@@ -173,7 +173,7 @@ def test_with_the_extra_cli_what_needs_more_says_so_before_any_work(
 
 @pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
 def test_the_scenarios_run_from_a_bare_folder(with_cli: Path, folder: Path, pool: str) -> None:
-    load = ["range_on_the_callers", "merged", "--seconds", "0.5", "--threads", "2", "--seed", "1", "--pool", pool]
+    load = ["range_on_the_callers", "merged", "--seconds", "3", "--threads", "2", "--seed", "1", "--pool", pool]
     done = run(with_cli / "reactive-runtime", "stress", *load, "--verify", "--engine", "local", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 scenarios" in done.stdout

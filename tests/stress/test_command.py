@@ -58,7 +58,8 @@ SAME_PYTHON = str(Path(sys.executable).parent / ".." / Path(sys.executable).pare
 def clean_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     folder = tmp_path_factory.mktemp("runs")
     shown = ("--verify", "--report", folder / "report.html", "--master", "local[2]")
-    done = call("stress", "--seconds", "3", "--seed", "7", "--out", folder, *shown)
+    few = ("range_on_a_thread", "slow_subscribers", "merged", "subscribers_come_and_go")  # each has its round
+    done = call("stress", *few, "--seconds", "8", "--seed", "7", "--out", folder, *shown)
     return the_run(folder), done
 
 
@@ -190,6 +191,47 @@ def test_stress_without_verify_records_and_exits_with_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["option", "environment"])
+def skipped_in(file: Path) -> dict[str, str]:
+    """The test cases of JUnit's file that were skipped, with the reason."""
+    cases = ElementTree.parse(file).getroot().iter("testcase")
+    found = {case.get("name", ""): case.find("skipped") for case in cases}
+    return {name: element.get("message", "") for name, element in found.items() if element is not None}
+
+
+def test_a_scenario_without_a_round_is_skipped_and_the_run_is_incomplete(tmp_path: Path) -> None:
+    """A tenth of a second is too short for all: a round of one takes longer than a thousandth."""
+    junit = tmp_path / "stress.xml"
+    done = call("stress", "--seconds", "0.1", "--junit", junit, "--out", tmp_path, "--verify", "--engine", "local")
+    assert done.returncode == 3, done.stdout + done.stderr
+    load = json.loads((the_run(tmp_path) / "metadata.json").read_text())["load"]
+    names = {scenario.name for scenario in find("stress")}
+    without = names - {name for name, item in load.items() if item["rounds"]}
+    assert without
+    assert f"INCOMPLETE {len(without)} of {len(names)} scenarios had no round" in done.stdout
+    assert skipped_in(junit) == dict.fromkeys(without, "it had no round: give the load more --seconds")
+    assert ElementTree.parse(junit).getroot().get("skipped") == str(len(without))
+
+
+def test_what_was_not_judged_is_skipped(tmp_path: Path) -> None:
+    junit = tmp_path / "stress.xml"
+    done = call("stress", "range_on_a_thread", "--seconds", "1", "--junit", junit, "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert skipped_in(junit) == {"range_on_a_thread": "its records were not judged: add --verify"}
+
+
+@needs_spark
+def test_a_run_that_was_cut_off_is_incomplete(tmp_path: Path) -> None:
+    assert call("stress", "range_on_a_thread", "--seconds", "1", "--out", tmp_path).returncode == 0
+    run = the_run(tmp_path)
+    facts = json.loads((run / "metadata.json").read_text())
+    (run / "metadata.json").unlink()
+    (run / "_metadata.json").write_text(json.dumps({**facts, "complete": False}))
+    done = call("verify", tmp_path, "--out", tmp_path / "verdict", "--master", "local[1]")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert f"INCOMPLETE no rule was broken in what there is, and these runs were cut off: {run.name[4:]}" in done.stdout
+    assert "clean    no rule was broken" not in done.stdout
+
+
 def test_a_machine_is_named_by_option_or_environment(tmp_path: Path, given: str) -> None:
     load = ("stress", "range_on_the_callers", "--seconds", "0.2", "--threads", "1", "--out", tmp_path)
     named = {"option": ("--machine", "runners"), "environment": ()}[given]

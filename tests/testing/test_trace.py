@@ -31,6 +31,7 @@ from reactive_runtime.testing import Chunk, Record, Recorder, TestPublisher, che
 from reactive_runtime.testing import trace as module
 from reactive_runtime.testing._records import COLUMNS, CUT
 from reactive_runtime.testing.trace import (
+    SCHEMA,
     TraceWriter,
     check_files,
     different_runs,
@@ -568,6 +569,9 @@ def test_a_file_that_a_kill_has_left_uncounted_is_not_looked_at(tmp_path: Path) 
         ({"run": 7}, "'run' should be a text"),
         ({"identity": 7}, "'identity' should be an object"),
         ({"watermark": "x"}, "'watermark' should be a whole number"),
+        ({"schema": 9}, "has schema 9, and this version reads 1 to 4: "),
+        ({"schema": 0}, "has schema 0, and this version reads 1 to 4: "),
+        ({"schema": "4"}, "'schema' should be a whole number"),
         ([1, 2], "should be an object, not list"),
         ("{", "is no JSON"),
         pytest.param("[" * 100_000, "is no JSON", id="nested"),
@@ -581,6 +585,15 @@ def test_metadata_that_was_edited_by_hand_is_one_line(tmp_path: Path, facts: Any
     with pytest.raises(TraceError, match="metadata.json: .*" + says) as caught:
         check_files(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_no_reader_judges_a_schema_that_is_not_known(tmp_path: Path) -> None:
+    run = written(tmp_path).path
+    facts = json.loads((run / "metadata.json").read_text())
+    (run / "metadata.json").write_text(json.dumps({**facts, "schema": SCHEMA + 1}))
+    for read in (read_trace, check_files, holds, lambda folder: judge_runs([folder])):
+        with pytest.raises(TraceError, match=f"has schema {SCHEMA + 1}, and this version reads 1 to {SCHEMA}"):
+            read(run)
 
 
 def test_a_run_that_was_copied_is_one_and_two_of_one_name_are_not_mixed(tmp_path: Path) -> None:
