@@ -34,7 +34,7 @@ from typing import (
 
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._values import Misfit, arrow_fields, first_line, twice, writer
+from reactive_runtime.spark._values import Misfit, arrow_fields, first_line, mapped, twice, writer
 
 if TYPE_CHECKING:
     import pyarrow
@@ -68,7 +68,7 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
         return schema
     if isinstance(schema, str) or hasattr(schema, "fieldNames"):
         try:
-            return arrow_fields(_struct(what, schema))
+            return arrow_fields(_without_lengths(what, _struct(what, schema)))
         except SparkError:
             raise
         except Exception as error:
@@ -86,13 +86,31 @@ def spark_schema(what: str, schema: Any) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        return _struct(what, schema)
+        return _without_lengths(what, _struct(what, schema))
     try:
         return from_arrow_schema(arrow_schema(what, schema))
     except SparkError:
         raise
     except Exception as error:
         raise SparkError(f"{what}: Spark has no such type: {first_line(error)}") from error
+
+
+def _without_lengths(what: str, schema: Any) -> Any:
+    """The schema; SparkError where a field is a text with a length, which Spark has for tables, and not for rows."""
+    from pyspark.sql.types import CharType, VarcharType
+
+    for field in schema:
+
+        def refuse(kind: Any, name: str = field.name) -> Any:
+            if isinstance(kind, CharType | VarcharType):
+                raise SparkError(
+                    f"{what}: field {name!r} has the type {kind.simpleString()}, which Spark has for columns of tables,"
+                    " and for no rows: take string, and let the table check the length"
+                )
+            return kind
+
+        mapped(field.dataType, refuse)
+    return schema
 
 
 def _struct(what: str, schema: Any) -> Any:

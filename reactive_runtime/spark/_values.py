@@ -20,6 +20,7 @@ from __future__ import annotations
 import array
 import datetime
 import decimal
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -382,12 +383,19 @@ def _prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
     elif isinstance(kind, types.TimestampNTZType):
         each = lambda value: value.replace(tzinfo=None)  # noqa: E731
     elif isinstance(kind, types.DecimalType):
-        each = lambda value: None if value.is_nan() else value  # noqa: E731
+        each = _finite
     elif isinstance(kind, types.VariantType | types.GeometryType | types.GeographyType):
         each = lambda value: {name: _bytes(part) for name, part in kind.toInternal(value).items()}  # noqa: E731
     else:
         return None
     return lambda values: [None if value is None else each(value) for value in values]
+
+
+def _finite(value: decimal.Decimal) -> decimal.Decimal:
+    """Arrow has neither NaN nor infinity among its decimals, and would make a null of the first."""
+    if not value.is_finite():
+        raise ValueError("Spark's decimals have neither NaN nor infinity: give None, or take the type double")
+    return value
 
 
 def _bytes(part: Any) -> Any:
@@ -428,7 +436,21 @@ class _PlainWriter:
     def _column(self, values: list[Any]) -> Any:
         import pyarrow as pa
 
-        return pa.array(values if self._prepared is None else self._prepared(values), self._arrow)
+        made = pa.array(values if self._prepared is None else self._prepared(values), self._arrow)
+        if pa.types.is_float32(self._arrow):
+            self._no_overflow(values, made)
+        return made
+
+    def _no_overflow(self, values: list[Any], made: Any) -> None:
+        """Of a number that is too large for 32 bits Arrow makes an infinity."""
+        import pyarrow.compute as pc
+
+        infinite = pc.is_inf(made)
+        if not pc.any(infinite).as_py():
+            return
+        for value, became in zip(values, infinite.to_pylist(), strict=True):
+            if became and not math.isinf(value):
+                raise OverflowError("it is too large for 32 bits: take the type double")
 
     def _why(self, value: Any) -> str:
         return f"{shown(value)} ({type(value).__name__}) is no {self._arrow}"

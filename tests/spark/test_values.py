@@ -223,9 +223,9 @@ VALUES: dict[str, list[Any]] = {
     "short": [32767, 32768],
     "int": [1, 2**31, 1.5, True, "1"],
     "long": [1, None, 1.5, -2.999, decimal.Decimal("1.7"), True, 2**63, "7", 2.0, float("nan")],
-    "float": [1.5, 1e300, 1, True, float("nan"), -0.0, decimal.Decimal(1)],
+    "float": [1.5, 1, True, float("nan"), -0.0, decimal.Decimal(1)],
     "double": [1.5, 1, None, "1.5", True, -0.0],
-    "decimal(5, 2)": [decimal.Decimal("1.5"), decimal.Decimal("NaN"), None, 1, 1.5, decimal.Decimal(10**6), "1"],
+    "decimal(5, 2)": [decimal.Decimal("1.5"), None, 1, 1.5, decimal.Decimal(10**6), "1"],
     "string": ["a", "", None],
     "binary": [b"a", bytearray(b"b"), "a", 1, [1]],
     "date": [datetime.date(1582, 10, 4), datetime.datetime(2026, 1, 1, 12), 5, "2026-01-01", 1.5],
@@ -332,10 +332,31 @@ def test_what_is_taken_beside_what_create_data_frame_takes(spark: Any) -> None:
 
 
 def test_what_is_refused_though_create_data_frame_would_change_it(spark: Any) -> None:
-    """What it makes a string of, or rounds."""
-    for kind, value in (("string", 7), ("string", [1]), ("decimal(5, 2)", decimal.Decimal("1.005"))):
-        with pytest.raises(SparkError, match=r"^to_spark: element 0, field 'v': .* is no "):
-            Elements("to_spark", f"v {kind}").table([(value,)])
+    """What it makes a string, a null or an infinity of, or rounds."""
+    changed = [
+        *(("string", 7), ("string", [1]), ("decimal(5, 2)", decimal.Decimal("1.005"))),
+        *(("decimal(5, 2)", decimal.Decimal(text)) for text in ("NaN", "sNaN", "Infinity", "-Infinity")),
+        *(("float", value) for value in (1e300, -1e300, 3.5e38)),
+    ]
+    for kind, value in changed:
+        with pytest.raises(SparkError, match=r"^to_spark: element 1, field 'v': .* is no "):
+            Elements("to_spark", f"v {kind}").table([(None,), (value,), (None,)])
+        with pytest.raises(SparkError, match=r"^to_spark: element 1, field 'v\[1\]': .* is no "):
+            Elements("to_spark", f"v array<{kind}>").table([(None,), ([None, value],)])
+
+
+def test_an_infinity_that_was_given_is_kept_as_a_float(spark: Any) -> None:
+    infinite = float("inf")
+    table = Elements("to_spark", "v float").table([(infinite,), (None,), (-infinite,), (3.4e38,)])
+    assert [row["v"] for row in table.to_pylist()][:3] == [infinite, None, -infinite]
+
+
+@pytest.mark.parametrize("kind", ["char(3)", "varchar(3)", "array<char(3)>", "struct<a: varchar(3)>"])
+def test_a_text_with_a_length_is_refused_with_its_field(kind: str, spark: Any) -> None:
+    with pytest.raises(SparkError, match=r"^to_spark: field 'v' has the type (var)?char\(3\), .*: take string"):
+        Elements("to_spark", f"n long, v {kind}")
+    with pytest.raises(SparkError, match=r"^to_spark: field 'v' has the type (var)?char\(3\)"):
+        spark_schema("to_spark", f"v {kind}")
 
 
 # -- there and back ---------------------------------------------------------------------------------------------
