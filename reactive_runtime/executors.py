@@ -149,7 +149,9 @@ class SerialExecutor(Executor):
     def __init__(self, executor: Executor) -> None:
         self._book = _Book(self)
         self._serial = _SerialTasks(executor)
-        self.activity = getattr(executor, "activity", None)  # its tasks wait for the clock that those of `executor` do
+        self.activity: Any = getattr(
+            executor, "activity", None
+        )  # its tasks wait for the clock that those of `executor` do
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn` after all that was submitted before.
@@ -798,7 +800,7 @@ class VirtualTimeExecutor(_TimedExecutor):
 
     def __init__(self, start: float = 0.0, *, timeout: float = 10.0) -> None:
         super().__init__()
-        self.activity = activity.Activity()
+        self.activity: activity.Activity = activity.Activity()
         self._timeout = seconds_of("VirtualTimeExecutor", "timeout", timeout)
         self._time = nanoseconds_of(_begin_of(start))  # _changed
         self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
@@ -884,7 +886,15 @@ class VirtualTimeExecutor(_TimedExecutor):
                 self._advancing = 0
 
     def rest(self, caller: str) -> None:
-        """Wait until nothing that flows on this clock have begun on other threads is under way. For `StepVerifier`."""
+        """Wait until nothing that flows on this clock have begun on other threads is under way.
+
+        Args:
+            caller: What an error names.
+
+        Raises:
+            TimeoutError: It did not come to rest in `timeout` seconds of real time.
+            RuntimeError: This thread is inside of a task that the clock would wait for.
+        """
         if self._timeout:
             self.activity.wait(caller, self._timeout)
 
