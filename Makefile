@@ -91,7 +91,7 @@ test-jvm: jvm-tools $(READY)
 test-core: $(READY)
 	$(BIN)/python -m pytest -q tests/core tests/test_style.py tests/test_docstrings.py
 
-THREADS := core connections models operators tck explore exits testing
+THREADS := core connections models nesting operators tck explore exits testing
 test-threads: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) --ignore tests/operators/test_typing.py
 

@@ -150,7 +150,7 @@ class Stage:
 
     def __init__(self, example: Example) -> None:
         self.example = example
-        self.clock = VirtualTimeExecutor()
+        self.clock = VirtualTimeExecutor(timeout=0)  # its workers take a step when the recording says so
         self.recorder = Recorder("marbles")
         self.lines: dict[int, Line] = {}  # by the number of the subscription
         self.notes: dict[int, list[_Note]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -151,7 +152,8 @@ def test_with_typer_alone_the_others_do_their_work(
 ) -> None:
     done = run(with_typer / "reactive-runtime", *arguments, cwd=folder)
     assert done.returncode == status, done.stdout + done.stderr
-    assert done.stderr == ""
+    progress = re.compile(r" +check \d+ of \d+, .*")  # of the kit, on a machine where it takes longer
+    assert [line for line in done.stderr.splitlines() if not progress.fullmatch(line)] == []
 
 
 @pytest.mark.parametrize(
