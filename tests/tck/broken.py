@@ -633,7 +633,7 @@ class DeafInOnSubscribe(Subscription):
         super().drain()
 
 
-@breaks("required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe", rule="1.9")
+@breaks("required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe", rule="3.16")
 class LocksItselfOut(Subscription):
     """Holds a lock that is not re-entrant while it signals: a request in on_next never returns."""
 
