@@ -13,6 +13,8 @@ from reactive_runtime.errors import ReactiveError
 from reactive_runtime.executors import VirtualTimeExecutor
 
 CALLS = [called for called in calls() if called.parameters]
+WITH_SPARK = {"from_dataframe", "from_stream", "to_spark"}
+EACH = [pytest.param(item, marks=[pytest.mark.spark] * (item.name in WITH_SPARK), id=str(item)) for item in CALLS]
 
 
 @pytest.mark.parametrize("called", [called for called in CALLS if called.name not in SKIPPED], ids=str)
@@ -28,7 +30,7 @@ def test_the_valid_arguments_are_valid(called: Called) -> None:
         shutdown()
 
 
-@pytest.mark.parametrize("called", CALLS, ids=str)
+@pytest.mark.parametrize("called", EACH)
 def test_a_wrong_argument_names_what_was_called(called: Called) -> None:
     for parameter, value, error in wrong_calls(called):
         if called.name == "transform" and value is int:
