@@ -137,7 +137,7 @@ def move_until(ended: threading.Event, clock: VirtualTimeExecutor) -> None:
 @pytest.mark.parametrize("ending", ENDING)
 @pytest.mark.parametrize("keeping", KEEPING)
 def test_a_clock_ends_a_flow_whose_source_keeps_its_thread(keeping: str, ending: str, place: str) -> None:
-    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:
         flow = KEEPING[keeping](held)
         if place == "subscribe_on before":
@@ -194,7 +194,7 @@ BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
 def test_a_clock_is_heard_though_operators_stand_between_it_and_the_pool(
     keeping: str, ending: str, between: str
 ) -> None:
-    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:
         BETWEEN[between](ENDING[ending](KEEPING[keeping](held), clock)).subscribe_on(pool).subscribe(sink)
         assert held.inside.wait(PATIENCE)
@@ -345,7 +345,7 @@ def test_the_source_begins_though_the_other_publisher_has_no_end() -> None:
 
 
 def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
-    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with ThreadPoolExecutor(1) as pool:
         Flow.from_supplier(held.rows).buffer_timeout(5, 1, clock=clock).retry(1).subscribe_on(pool).subscribe(sink)
         assert held.inside.wait(PATIENCE)
@@ -417,7 +417,7 @@ def test_a_source_is_made_on_the_pool_and_not_on_the_thread_of_the_clock_that_en
 
 
 def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
-    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with at_work(Flow.from_supplier(held.rows).buffer_timeout(5, 1, clock=clock), sink):
         assert held.inside.wait(PATIENCE)
         clock.advance(1)
@@ -428,7 +428,7 @@ def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
 
 
 def test_an_element_is_debounced_in_time_though_the_source_waits() -> None:
-    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with at_work(Flow.from_supplier(held.rows).debounce(1, clock=clock), sink):
         assert held.inside.wait(PATIENCE)
         clock.advance(1)

@@ -181,7 +181,7 @@ def test_what_each_scenario_had_of_the_load_is_reported_and_kept(
     assert sum(fact["signals"] for fact in facts["load"].values()) == pytest.approx(facts["records"], rel=0.05)
     fewest = min(fact["rounds"] for fact in facts["load"].values())
     assert f"shared   each scenario had {fewest} rounds or more, and " in done.stdout
-    assert re.search(r"^ +\d+% of 3 s, [\d,]+ signals in [\d,]+ rounds, now [a-z_0-9]+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +\d+% of 8 s, [\d,]+ signals in [\d,]+ rounds, now [a-z_0-9]+$", done.stdout, re.MULTILINE)
 
 
 def test_stress_without_verify_records_and_exits_with_0(tmp_path: Path) -> None:
@@ -190,7 +190,6 @@ def test_stress_without_verify_records_and_exits_with_0(tmp_path: Path) -> None:
     assert f"run      {the_run(tmp_path)}" in done.stdout
 
 
-@pytest.mark.parametrize("given", ["option", "environment"])
 def skipped_in(file: Path) -> dict[str, str]:
     """The test cases of JUnit's file that were skipped, with the reason."""
     cases = ElementTree.parse(file).getroot().iter("testcase")
@@ -232,6 +231,7 @@ def test_a_run_that_was_cut_off_is_incomplete(tmp_path: Path) -> None:
     assert "clean    no rule was broken" not in done.stdout
 
 
+@pytest.mark.parametrize("given", ["option", "environment"])
 def test_a_machine_is_named_by_option_or_environment(tmp_path: Path, given: str) -> None:
     load = ("stress", "range_on_the_callers", "--seconds", "0.2", "--threads", "1", "--out", tmp_path)
     named = {"option": ("--machine", "runners"), "environment": ()}[given]
