@@ -94,6 +94,9 @@ def set_handler(handler: Handler | None) -> Handler:
 def captured() -> Iterator[list[Dropped]]:
     """Collect what is dropped while the block runs, on all threads; for tests.
 
+    Blocks may overlap, on several threads: the one that began last collects, and the handler from before all of them
+    is back when the last has ended.
+
     Yields:
         A list, to which each `Dropped` is added.
 
@@ -105,18 +108,42 @@ def captured() -> Iterator[list[Dropped]]:
         >>> [type(drop.error).__name__ for drop in drops]
         ['SubscriberError']
     """
-    drops: list[Dropped] = []
-    lock = primitives.Lock()
-
-    def collect(dropped: Dropped) -> None:
-        with lock:
-            drops.append(dropped)
-
-    before = set_handler(collect)
+    collector = _Collector()
+    collector.before = set_handler(collector)
     try:
-        yield drops
+        yield collector.drops
     finally:
-        set_handler(before)
+        collector.end()
+
+
+class _Collector:
+    """The handler of one block of `captured`. After it, it stands for the handler before, where it is still set."""
+
+    def __init__(self) -> None:
+        self.drops: list[Dropped] = []  # _own
+        self.before: Handler = log_dropped  # written once, when the handler is set
+        self._own = primitives.Lock()
+        self._over = False  # _own; read without it by the end of another block, which may find it just before
+
+    def __call__(self, dropped: Dropped) -> None:
+        with self._own:
+            if not self._over:
+                self.drops.append(dropped)
+                return
+        self.before(dropped)
+
+    def end(self) -> None:
+        global active_handler
+        with self._own:
+            self._over = True
+        with _lock:
+            now = active_handler
+            if now is not self and isinstance(now, _Collector) and not now._over:
+                return  # a block that began later still collects
+            before = self.before
+            while isinstance(before, _Collector) and before._over:  # it ended first, while this one collected
+                before = before.before
+            active_handler = before
 
 
 def error_dropped(reason: str, error: BaseException) -> None:

@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Final
 
 __all__ = [
+    "LONGEST_WAIT",
     "SPINS",
     "Barrier",
     "BrokenBarrierError",
@@ -52,6 +53,9 @@ __all__ = [
 
 SPINS: Final = 30
 """How often a drain on an executor gives way before it leaves."""
+
+LONGEST_WAIT: Final = threading.TIMEOUT_MAX
+"""Seconds that one wait may take, at most: `threading` refuses a longer one. Wait again after it."""
 
 Barrier = threading.Barrier
 BrokenBarrierError = threading.BrokenBarrierError

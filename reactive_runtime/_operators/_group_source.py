@@ -197,7 +197,11 @@ class Split(Combinator):
     def _deal(self, key: Any, element: Any) -> bool:
         """Give the element to its group; a new group waits until it is demanded. False: there is no room."""
         self.in_hand = None
-        group, new = self.group_of(key)
+        try:
+            group, new = self.group_of(key)
+        except Exception:
+            self.discard(element)  # it has no group
+            raise
         if new and self.outer_cancelled:
             self.discard(element)
             return True

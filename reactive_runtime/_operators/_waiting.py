@@ -77,11 +77,14 @@ class Wait:
         self._wake_up.release()
 
     def a_moment(self, seconds: float | None = None) -> bool:
-        """Wait until it is woken; False: `seconds` have passed. RuntimeError where the flow needs this thread."""
+        """Wait until it is woken; False: `seconds`, or the longest wait, have passed.
+
+        RuntimeError where the flow needs this thread.
+        """
         if self._news:  # a look without the lock: what comes now wakes it
             self._look()
         assert self._wake_up is not None
-        return self._wake_up.acquire(timeout=seconds)
+        return self._wake_up.acquire(timeout=None if seconds is None else min(seconds, primitives.LONGEST_WAIT))
 
     def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
         """Wait until the future is done; TimeoutError when `seconds` have passed."""
@@ -90,7 +93,8 @@ class Wait:
         future.add_done_callback(lambda _: self.wake())
         while not future.done():
             left = None if end is None else max(0.0, end - primitives.monotonic())
-            if not self.a_moment(left) and not future.done():
+            woken = self.a_moment(left)
+            if not woken and not future.done() and left is not None and left <= primitives.LONGEST_WAIT:
                 raise TimeoutError
 
     def over(self) -> None:

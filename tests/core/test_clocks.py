@@ -450,3 +450,19 @@ def test_a_clock_of_another_kind_counts_by_its_seconds() -> None:
 def test_a_clock_is_advanced_by_a_number_of_seconds(seconds: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="advance: seconds must be"):
         VirtualTimeExecutor().advance(seconds)
+
+
+def test_a_timer_beyond_the_longest_wait_holds_up_no_other() -> None:
+    """`threading` refuses to wait for longer than `TIMEOUT_MAX`; the clock's thread ended with that error."""
+    clock = ScheduledExecutor()
+    try:
+        far = clock.schedule(2 * threading.TIMEOUT_MAX, lambda: None)
+        clock.schedule(0.001, lambda: None).result(PATIENCE)  # the thread has looked at the far one
+        assert clock.schedule(0.001, lambda: 7).result(PATIENCE) == 7
+        assert not far.done()
+    finally:
+        clock.shutdown(cancel_futures=True)
+
+
+def test_a_block_may_have_a_limit_beyond_the_longest_wait() -> None:
+    assert Flow.timer(0.01).block(timeout=2 * threading.TIMEOUT_MAX) == 0

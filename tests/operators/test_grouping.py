@@ -570,3 +570,12 @@ def test_a_queue_that_is_closed_before_it_connects_subscribes_and_cancels_where_
     assert subscribed == [True] * even_closed
     assert source.cancelled == even_closed
     assert drain._coming == 0
+
+
+def test_the_element_that_needs_a_group_too_many_goes_to_the_hook() -> None:
+    failed: list[BaseException] = []
+    with hooks.captured() as drops:
+        grouped = Flow.range(9).group_by(lambda n: n, groups=4)
+        grouped.flat_map(lambda pair: pair[1]).subscribe(lambda n: None, on_error=failed.append)
+    assert "the new key 4 needs a group, and 4 groups are open" in str(failed[0])
+    assert [drop.element for drop in drops] == [4]
