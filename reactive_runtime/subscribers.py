@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import at_least, check_executor, not_none
+from reactive_runtime._core.arguments import at_least, check_executor, is_coroutine_function, not_none
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.naming import a_kind, kind_of
@@ -29,7 +29,8 @@ T = TypeVar("T")
 class BaseSubscriber(Generic[T]):
     """Override `received`, and, where wanted, `started`, `failed` and `completed`.
 
-    A method that raises has cancelled, and its error goes to `failed`.
+    A method that raises has cancelled, and its error goes to `failed`. None of them is awaited: a class that makes one
+    of them a coroutine function is refused, with a TypeError, where it is defined.
 
     Thread:
         The methods to override are called on the publisher's threads, one at a time. `request` and `cancel` may be
@@ -50,6 +51,15 @@ class BaseSubscriber(Generic[T]):
     Origin:
         `BaseSubscriber` of Reactor.
     """
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        for name in ("started", "received", "failed", "completed"):
+            if is_coroutine_function(getattr(cls, name)):
+                raise TypeError(
+                    f"{cls.__name__}: {name} is a coroutine function, which no thread awaits: make it a plain function,"
+                    " or use `async for` over the flow"
+                )
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()

@@ -9,6 +9,7 @@ Public as `reactive_runtime.hooks`.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -74,6 +75,9 @@ def set_handler(handler: Handler | None) -> Handler:
     Returns:
         The handler before.
 
+    Raises:
+        TypeError: `handler` cannot be called, or is a coroutine function, which no thread awaits.
+
     Thread:
         `handler` is called on the thread that noticed, whichever that is, without any lock held. What it raises is
         logged.
@@ -85,6 +89,10 @@ def set_handler(handler: Handler | None) -> Handler:
         >>> _ = set_handler(before)
     """
     global active_handler  # one for the process, as logging's root is
+    if handler is not None and not callable(handler):
+        raise TypeError(f"set_handler: handler must be callable, not {shown(handler)}")
+    if inspect.iscoroutinefunction(handler):
+        raise TypeError("set_handler: handler is a coroutine function, which is not awaited: give a plain function")
     with _lock:
         before, active_handler = active_handler, handler or log_dropped
     return before

@@ -14,7 +14,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overload
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
+from reactive_runtime._core.arguments import (
+    PREFETCH,
+    at_least,
+    check_callable,
+    is_coroutine_function,
+    not_none,
+    seconds_of,
+)
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up
@@ -374,7 +381,7 @@ class TerminalOperators(FlowBase[T_co]):
             of `put` ends the flow.
 
         Raises:
-            TypeError: `queue` has no `put`.
+            TypeError: `queue` has no `put`, or one that has to be awaited, as `asyncio.Queue` has.
 
         Demand:
             Unbounded. A queue that is full holds the source back.
@@ -400,6 +407,11 @@ class TerminalOperators(FlowBase[T_co]):
         """
         if isinstance(queue, type) or not callable(getattr(queue, "put", None)):
             raise TypeError(f"to_queue: a queue is needed, not {instead(queue)}")
+        if is_coroutine_function(queue.put):
+            raise TypeError(
+                f"to_queue: put of {instead(queue)} is a coroutine function, which no thread awaits: use a queue.Queue,"
+                " or `async for` over the flow and await put there"
+            )
         putting = _Putting(queue, end)
         self._run(putting)
         return putting.future

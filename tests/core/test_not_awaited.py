@@ -1,0 +1,39 @@
+"""Coroutine functions are refused where no thread awaits them: their elements would be lost without an error."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from reactive_runtime import Flow, hooks
+from reactive_runtime.subscribers import AsyncSubscriber, BaseSubscriber, BufferedSubscriber
+
+
+async def awaited(*arguments: Any) -> None:
+    """What has to be awaited."""
+
+
+@pytest.mark.parametrize("method", ["started", "received", "failed", "completed"])
+@pytest.mark.parametrize("base", [BaseSubscriber, AsyncSubscriber, BufferedSubscriber])
+def test_a_subscriber_with_a_coroutine_method_is_refused(base: type[Any], method: str) -> None:
+    with pytest.raises(TypeError, match=f"^Mine: {method} is a coroutine function"):
+        type("Mine", (base,), {method: awaited})
+
+
+def test_a_queue_whose_put_is_awaited_is_refused() -> None:
+    queue: asyncio.Queue[int] = asyncio.Queue()
+    with pytest.raises(TypeError, match=r"^to_queue: put of .*Queue.* is a coroutine function"):
+        Flow.range(3).to_queue(queue)  # type: ignore[arg-type]
+    assert queue.empty()
+
+
+def test_a_handler_that_is_awaited_or_no_function_is_refused() -> None:
+    before = hooks.set_handler(None)
+    hooks.set_handler(before)
+    with pytest.raises(TypeError, match=r"^set_handler: handler is a coroutine function"):
+        hooks.set_handler(awaited)
+    with pytest.raises(TypeError, match=r"^set_handler: handler must be callable, not 5"):
+        hooks.set_handler(5)  # type: ignore[arg-type]
+    assert hooks.set_handler(before) is before
