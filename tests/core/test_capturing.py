@@ -14,7 +14,7 @@ from reactive_runtime._core.dropping import error_dropped
 
 @pytest.fixture
 def logged() -> Iterator[list[hooks.Dropped]]:
-    """What the handler from before all blocks is given."""
+    """The drops that reach the handler from before all blocks."""
     drops: list[hooks.Dropped] = []
     before = hooks.set_handler(drops.append)
     yield drops

@@ -12,7 +12,7 @@ from reactive_runtime.subscribers import AsyncSubscriber, BaseSubscriber, Buffer
 
 
 async def awaited(*arguments: Any) -> None:
-    """What has to be awaited."""
+    """A caller has to await it."""
 
 
 @pytest.mark.parametrize("method", ["started", "received", "failed", "completed"])
