@@ -76,7 +76,10 @@ connectors: $(READY) java
 # a timeout, with two workers a core; then what computes, with one.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 WAITING := $(wildcard tests/stress tests/spark tests/jvm tests/interop tests/oracle tests/docs tests/tck tests/exits tests/report tests/installed tests/judging tests/examples tests/test_docs.py)
-PYTEST := $(BIN)/python -m pytest --dist loadgroup
+# A test that its own limit (at most 1,000 s by day) does not end, since a `finally` of it waits as well, ends its worker:
+# all stacks are printed, the test is named as failed, and the others go on.
+HANGS := -o faulthandler_timeout=1100 -o faulthandler_exit_on_timeout=true
+PYTEST := $(BIN)/python -m pytest --dist loadgroup $(HANGS)
 test: $(READY) java
 	status=0; \
 	$(PYTEST) --numprocesses $$((2 * $(WORKERS))) $(WAITING) || status=$$?; \
@@ -108,7 +111,7 @@ $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 # All tests but those that need Spark, a JVM, a browser, a type checker or the site. The explorer collects garbage for
 # each program; without a GIL that goes through the whole heap, which is small in a process that has run nothing else.
 FREE_TESTS := $(THREADS:%=tests/%) $(addprefix tests/,stress judging interop docs/test_marbles.py docs/test_names.py examples/test_flow_programs.py examples/test_found.py examples/test_game.py installed/test_plugin.py report/test_page.py $(addprefix spark/test_,arguments.py job_limits.py kills.py regressions.py spools.py) test_docs.py test_docstrings.py test_style.py test_workflow.py)
-FREE_PYTEST := PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm or tools)" --dist loadgroup --ignore tests/operators/test_typing.py
+FREE_PYTEST := PYTHON_GIL=0 $(FREE)/bin/python -m pytest -m "not (nightly or spark or jvm or tools)" --dist loadgroup $(HANGS) --ignore tests/operators/test_typing.py
 FREE_WAITING = $(filter $(WAITING) $(WAITING:%=%/%),$(FREE_TESTS))
 FREE_EXPLORING = $(filter tests/explore,$(FREE_TESTS))
 FREE_COMPUTING = $(filter-out $(FREE_WAITING) $(FREE_EXPLORING),$(FREE_TESTS))
