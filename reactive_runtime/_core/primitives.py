@@ -19,6 +19,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Final
 
+from reactive_runtime._thread_frames import thread_frames
+
 __all__ = [
     "LONGEST_WAIT",
     "SPINS",
@@ -84,7 +86,7 @@ sleep = time.sleep
 
 def frame_of(ident: int) -> FrameType | None:
     """Where a thread is: a look from outside. None: it has ended."""
-    return sys._current_frames().get(ident)
+    return thread_frames().get(ident)
 
 
 def has_gil() -> bool:

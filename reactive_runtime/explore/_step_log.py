@@ -22,6 +22,7 @@ from weakref import ref
 
 from reactive_runtime import atomics
 from reactive_runtime._spec import MAX_DEMAND
+from reactive_runtime._thread_frames import thread_frames
 from reactive_runtime.explore._kinds import attributes_of
 from reactive_runtime.explore._rewriting import SITES
 from reactive_runtime.explore._scheduler import Scheduler
@@ -265,11 +266,11 @@ class StepLog:
     def stuck(self) -> None:
         """No thread can go on: note where each of them waits."""
         self._settle()
-        frames = sys._current_frames()
+        standing = thread_frames()
         for thread in self._scheduler.threads[1:]:
             if thread.ended or not thread.started or thread.daemon:
                 continue
-            frame = self._frame(sys._getframe(1) if thread is self._scheduler.current else frames.get(thread.ident))
+            frame = self._frame(sys._getframe(1) if thread is self._scheduler.current else standing.get(thread.ident))
             if frame is not None:
                 name, line = frame.f_code.co_filename, frame.f_lineno
                 self.steps.append(self._standing(thread, str(thread.what), name, line, waits=True))
@@ -277,13 +278,13 @@ class StepLog:
     def about_to(self, ready: Collection[Task]) -> list[Step]:
         """What each thread that has begun, and not ended, does next, or waits for. The run stops here."""
         self._settle()
-        frames = sys._current_frames()
+        standing = thread_frames()
         found: list[Step] = []
         for thread in (*self._scheduler.threads[1:], *ready):
             if thread.ended or not thread.started or any(step.thread == thread.index for step in found):
                 continue
             site = SITES[thread.what] if isinstance(thread.what, int) else None
-            frame = self._frame(frames.get(thread.ident))
+            frame = self._frame(standing.get(thread.ident))
             if thread.index in self.offered:
                 frame, site = self.offered[thread.index], None
             if site is not None:

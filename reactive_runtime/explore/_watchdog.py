@@ -5,11 +5,11 @@ from __future__ import annotations
 import _thread
 import contextlib
 import faulthandler
-import sys
 import traceback
 from collections.abc import Iterator
 from types import FrameType
 
+from reactive_runtime._thread_frames import thread_frames
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import _watching as watching
 from reactive_runtime.explore._carriers import ThreadCarriers, start_new_thread
@@ -44,7 +44,7 @@ class Watchdog:
             now = (scheduler.run, scheduler.steps)
             current = scheduler.current
             if now == before and scheduler.active and current is not scheduler.main and current is not None:
-                frame = sys._current_frames().get(current.ident)
+                frame = thread_frames().get(current.ident)
                 stack = next((item for item in _stack(frame) if item.filename != watching.__file__), None)
                 where = (
                     "somewhere"

@@ -36,6 +36,7 @@ from typing import Any, Final
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime._thread_frames import thread_frames
 from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
 from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
 from reactive_runtime.stress._pressure import CHANCES, HESITANT, pressure
@@ -194,7 +195,7 @@ def _stacks() -> str:
     me = primitives.get_ident()
     parts = [
         f"thread {ident % 100_000}\n{''.join(traceback.format_stack(frame))}"
-        for ident, frame in sys._current_frames().items()
+        for ident, frame in thread_frames().items()
         if ident != me
     ]
     return "\n".join(parts)

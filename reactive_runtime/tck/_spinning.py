@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 import time
+
+from reactive_runtime._thread_frames import thread_frames
 
 __all__ = ["Place", "raised_in", "stack_of"]
 
@@ -50,7 +51,7 @@ def _computed(native: int) -> float | None:
 
 def stack_of(thread: int, outside: str) -> list[str]:
     """Where a thread is, a line for each call, the innermost last; none of the files in the folder `outside`."""
-    frame = sys._current_frames().get(thread)
+    frame = thread_frames().get(thread)
     library = os.path.dirname(threading.__file__) + os.sep
     lines: list[str] = []
     while frame is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from nesting.cells import Cell, run
+from reactive_runtime._thread_frames import thread_frames
 
 __all__ = ["Watched", "findings"]
 
@@ -52,11 +52,11 @@ class Watched:
 
 def stacks(thread: threading.Thread) -> Iterator[str]:
     """Where the thread of the cell is, and those of its pool."""
-    frames = sys._current_frames()
+    standing = thread_frames()
     for other in [thread, *threading.enumerate()]:
-        if other.ident in frames and (other is thread or other.name.startswith("cells")):
+        if other.ident in standing and (other is thread or other.name.startswith("cells")):
             yield f"{other.name}:\n"
-            yield from traceback.format_stack(frames.pop(other.ident))
+            yield from traceback.format_stack(standing.pop(other.ident))
 
 
 def findings(cells: Iterable[Cell]) -> Iterator[tuple[Cell, str | None]]:
