@@ -15,16 +15,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
+from functools import partial
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from reactive_runtime._core import activity, dropping, primitives
 from reactive_runtime._core.arguments import check_clock, seconds_of
-from reactive_runtime._core.combinator import Clock
+from reactive_runtime._core.combinator import Clock, Timer
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.primitives import Future
+from reactive_runtime._core.step import describe
+from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._homes import at_home
 from reactive_runtime.errors import RejectedError
 
@@ -676,7 +679,8 @@ def clock_of(clock: C) -> Iterator[C]:
     if clock is None:
         raise TypeError("clock_of: an executor with a clock is needed, not None")
     token = _clock.set(check_clock("clock_of", clock))
-    counted = activity.of_context.set(getattr(clock, "activity", None))
+    counts = getattr(clock, "activity", None)
+    counted = activity.of_context.set(() if counts is None else (counts,))
     try:
         yield clock
     finally:
@@ -770,6 +774,13 @@ def _begin_of(start: float) -> float:
     return start
 
 
+AT_ONCE: Final = 100_000
+"""So many tasks may run at one virtual time before their real time counts."""
+
+STANDS_STILL: Final = 10.0
+"""Seconds of real time for tasks of one virtual time, where a clock waits for nothing (`timeout=0`)."""
+
+
 class VirtualTimeExecutor(_TimedExecutor):
     """Timers on a clock that only `advance` moves; tasks run on the thread that advances it. For tests.
 
@@ -779,8 +790,8 @@ class VirtualTimeExecutor(_TimedExecutor):
     A flow may have boundaries. Before time moves on, and before `advance` returns, the clock waits until the tasks on
     executors and the coroutines are done that flows on this clock have begun: those that were subscribed to in its
     context (`clock_of`, `StepVerifier`), those with an operator that was given it, and all that a task of the clock has
-    set off. What a thread of the program
-    does by itself is not waited for, nor a timer of real time.
+    set off. A flow on two clocks is waited for by both. The clock does not wait for what a thread of the program does
+    by itself, nor for a timer of real time, nor for a coroutine of `from_async` whose buffer is full.
 
     Args:
         start: The time at the beginning, in seconds.
@@ -856,7 +867,9 @@ class VirtualTimeExecutor(_TimedExecutor):
             RuntimeError: The clock is moving already: called inside a task, or while another thread advances it. Or
                 this thread is inside of a task that the clock would wait for.
             TimeoutError: What the flows have begun on other threads did not come to rest in `timeout` seconds of real
-                time. It says where that is. The clock has stopped at the time that it had reached.
+                time. It says where that is. Or tasks have scheduled one another with a delay of 0 for that long (10
+                seconds where `timeout` is 0), and more than 100,000 of them. The clock has stopped at the time that it
+                had reached.
             BaseException: An interrupt in a task, what is no `Exception`, goes on up.
 
         Thread:
@@ -869,21 +882,33 @@ class VirtualTimeExecutor(_TimedExecutor):
             self._advancing = primitives.get_ident()
             now = self._time
             end = now + nanoseconds_of(seconds)
-        before, activity.here.activity = getattr(activity.here, "activity", None), self.activity
         try:
-            while True:
-                task = self._next_until(now)
-                if task is None:
-                    self.rest("advance")  # it may schedule more, for now or later
-                    task = self._next_until(end)
-                if task is None:
-                    return
-                task.run_here()
-                now = self.now_ns()
+            with activity.inside((self.activity,)):
+                self._advance(now, end)
         finally:
-            activity.here.activity = before
             with self._changed:
                 self._advancing = 0
+
+    def _advance(self, now: int, end: int) -> None:
+        at_once, began = 0, primitives.monotonic()
+        while True:
+            task = self._next_until(now)
+            if task is None:
+                self.rest("advance")  # it may schedule more, for now or later
+                task = self._next_until(end)
+            if task is None:
+                return
+            task.run_here()
+            before, now = now, self.now_ns()
+            at_once += 1
+            if now != before:
+                at_once, began = 0, primitives.monotonic()
+            elif at_once % AT_ONCE == 0 and primitives.monotonic() - began > (self._timeout or STANDS_STILL):
+                raise TimeoutError(
+                    f"advance: {at_once:,} tasks have run at {now / SECOND:g} s of virtual time, which does not move"
+                    f" on: the last was {_in_words(task.fn)}. Tasks that schedule one another with a delay of 0 do so"
+                    " for ever: give one of them a delay, or an end"
+                )
 
     def rest(self, caller: str) -> None:
         """Wait until nothing that flows on this clock have begun on other threads is under way.
@@ -915,6 +940,18 @@ class VirtualTimeExecutor(_TimedExecutor):
             cancel_futures: Whether to cancel the tasks that have not begun.
         """
         self._book.close(cancel_futures)
+
+
+def _in_words(task: Callable[..., Any]) -> str:
+    """What a task of a clock is."""
+    while isinstance(task, partial):
+        task = task.func
+    timer = getattr(task, "__self__", None)
+    if not isinstance(timer, Timer):
+        return describe(task)
+    from reactive_runtime._core.waited_for import waited_for  # which stands on what has tasks
+
+    return f"a timer of a flow; {waited_for(timer.drain)}" if isinstance(timer.drain, PulledSubscription) else "a timer"
 
 
 def runs_here(executor: Any) -> bool:

@@ -4,9 +4,9 @@ The problem: one thread moves a virtual clock, and what that sets off goes on on
 clock, and looks at once, sees that nothing has come, and takes it for what does not come.
 
 The answer: each task that a flow hands to an executor, and each coroutine, is *under way* from the hand-over until its
-last callback has returned. A flow belongs to a clock by its context (`executors.clock_of`, `StepVerifier`), or by an
-operator that was given the clock. What a task of a clock hands over belongs to that clock too, on whatever thread. The
-clock is *at rest* when none is under way.
+last callback has returned. A flow belongs to a clock by its context (`executors.clock_of`, `StepVerifier`), and by
+each operator that was given the clock. What a task of a clock hands over belongs to that clock too, on whatever thread.
+So a task may belong to several clocks. A clock is *at rest* when none of its tasks is under way.
 
 Tasks that wait in the queue of a virtual clock are not counted: they run when it is moved. Where no virtual clock was
 ever made, nothing here costs anything but a look at `in_use`.
@@ -14,14 +14,15 @@ ever made, nothing here costs anything but a look at `in_use`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.naming import executor_name
 
-__all__ = ["Activity", "UnderWay", "begun", "of_context", "within"]
+__all__ = ["Activity", "UnderWay", "begun", "inside", "of_context", "within"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,11 +30,11 @@ R = TypeVar("R")
 in_use: bool = False
 """Whether there was a virtual clock in this process. Set once, before the first of them is used."""
 
-of_context: Final[ContextVar[Activity | None]] = ContextVar("activity", default=None)
-"""That of the virtual clock of the context."""
+of_context: Final[ContextVar[tuple[Activity, ...]]] = ContextVar("activities", default=())
+"""Those of the virtual clocks of the context."""
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself: `activity`, that of the task, or of the clock, that it is inside of."""
+"""What each thread knows of itself: `activities`, those of the tasks, and of the clocks, that it is inside of."""
 
 SHOWN: Final = 3
 """Tasks that an error names."""
@@ -48,12 +49,10 @@ class Activity:
         self._changed = primitives.Condition()
         self._under_way: dict[UnderWay, None] = {}  # _changed
 
-    def begin(self, what: object) -> UnderWay:
-        """A task is about to be handed to the executor `what`."""
-        task = UnderWay(self, what)
+    def add(self, task: UnderWay) -> None:
+        """A task is about to be handed to its executor."""
         with self._changed:
             self._under_way[task] = None
-        return task
 
     def end(self, task: UnderWay) -> None:
         """It is done, and what hears of that has heard."""
@@ -70,7 +69,9 @@ class Activity:
         ident = primitives.get_ident()
         with self._changed:
             own = any(task.thread == ident for task in self._under_way)
-            rests = not own and self._changed.wait_for(lambda: not self._under_way, seconds)
+            rests = not own and self._changed.wait_for(
+                lambda: not self._under_way, min(seconds, primitives.LONGEST_WAIT)
+            )
             left = list(self._under_way)
         if own:
             raise RuntimeError(
@@ -89,39 +90,40 @@ class Activity:
 class UnderWay:
     """One task."""
 
-    __slots__ = ("_activity", "_what", "thread")
+    __slots__ = ("_activities", "_what", "thread")
 
-    def __init__(self, activity: Activity, what: object) -> None:
-        self._activity = activity
+    def __init__(self, activities: tuple[Activity, ...], what: object) -> None:
+        self._activities = activities
         self._what = what
         self.thread = 0  # the thread that runs it writes it; 0: none does, or that is not known
+        for activity in activities:
+            activity.add(self)
 
     def run(self, task: Callable[..., Any], *arguments: Any) -> Any:
         """The task, on a thread of its executor."""
         self.thread = primitives.get_ident()
-        before, here.activity = getattr(here, "activity", None), self._activity
         try:
-            return task(*arguments)
+            with inside(self._activities):
+                return task(*arguments)
         finally:
-            here.activity = before
             self.thread = 0
 
     def last(self, callback: Callable[..., Any]) -> Callable[..., None]:
         """The last callback of its future: what that brings about is under way by itself."""
 
         def called(*arguments: Any) -> None:
-            before, here.activity = getattr(here, "activity", None), self._activity
             try:
-                callback(*arguments)
+                with inside(self._activities):
+                    callback(*arguments)
             finally:
-                here.activity = before
                 self.end()
 
         return called
 
     def end(self) -> None:
         """It is done, or was refused."""
-        self._activity.end(self)
+        for activity in self._activities:
+            activity.end(self)
 
     def where(self) -> str:
         """In words, where it is."""
@@ -129,18 +131,31 @@ class UnderWay:
 
         name = self._what if isinstance(self._what, str) else executor_name(self._what)
         thread = self.thread
-        return f"a task on {name}: {kept_by(None, thread)}" if thread else f"a task on {name}, which waits there"
+        return f"a task on {name}: {kept_by(None, thread)}" if thread else f"a task on {name}"
+
+
+@contextmanager
+def inside(activities: tuple[Activity, ...]) -> Iterator[None]:
+    """Within the block, this thread is inside of a task of these, too."""
+    before: tuple[Activity, ...] = getattr(here, "activities", ())
+    here.activities = _both(before, activities)
+    try:
+        yield
+    finally:
+        here.activities = before
+
+
+def _both(some: tuple[Activity, ...], others: tuple[Activity, ...]) -> tuple[Activity, ...]:
+    """All of them, each once."""
+    return some + tuple(other for other in others if other not in some)
 
 
 def within(resources: Iterable[Any], subscribe: Callable[[T], R], subscriber: T) -> R:
-    """`subscribe(subscriber)`, to a flow that needs these: where one is a virtual clock, the flow belongs to it.
-
-    The context comes first: then this changes nothing.
-    """
-    if of_context.get() is not None:
-        return subscribe(subscriber)
-    mine = next((found for found in (getattr(item, "activity", None) for item in resources) if found is not None), None)
-    if mine is None:
+    """`subscribe(subscriber)`, to a flow that needs these: it belongs to each of them that is a virtual clock."""
+    context = of_context.get()
+    found = (getattr(item, "activity", None) for item in resources)
+    mine = _both(context, tuple(dict.fromkeys(item for item in found if item is not None)))
+    if mine == context:
         return subscribe(subscriber)
     token = of_context.set(mine)
     try:
@@ -154,9 +169,8 @@ def begun(context: Context | None, what: object) -> UnderWay | None:
 
     Called only where `in_use` says so.
     """
-    activity: Activity | None = getattr(here, "activity", None)
-    if activity is None:
-        activity = of_context.get() if context is None else context.get(of_context)
-    if activity is None or getattr(what, "activity", None) is not None:
+    of_flow = of_context.get() if context is None else context.get(of_context, ())
+    activities = _both(getattr(here, "activities", ()), of_flow)
+    if not activities or getattr(what, "activity", None) is not None:
         return None
-    return activity.begin(what)
+    return UnderWay(activities, what)

@@ -42,7 +42,7 @@ class Coroutines(Tasks):
             self.loop = eventloop.borrow()
         flight.task = _Task(flight, self)
         if activity.in_use:
-            flight.task.under_way = activity.begun(self.drain.context, "the event loop")
+            flight.task.under_way = activity.begun(self.drain.context, f"the event loop, of `{self.title}`")
         eventloop.call(self.loop, flight.task.begin)
 
     def wake(self) -> None:

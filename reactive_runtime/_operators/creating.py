@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from reactive_runtime._core import dropping, eventloop, primitives
+from reactive_runtime._core import activity, dropping, eventloop, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, one_of
 from reactive_runtime._core.assembly import an_exception, assembly_location, note_assembly
 from reactive_runtime._core.combinator import PENDING, Combinator, Elements
@@ -458,6 +458,7 @@ class _OfAsync(Combinator):
         # The loop's thread owns these:
         self.task: asyncio.Task[None] | None = None
         self.room: asyncio.Event | None = None
+        self.under_way: activity.UnderWay | None = None  # None, too, while it waits for room; set before it begins
         self.asking = True  # the task waits for the iterable; else it sees for itself whether more is wanted
 
     def elements(self) -> Elements:
@@ -467,6 +468,7 @@ class _OfAsync(Combinator):
         yield from self.demand()
         self.loop = eventloop.borrow()
         eventloop.borrow()  # once more, for the task: at the end it may have an iterator to close
+        self.under_way = self._begun()
         eventloop.call(self.loop, self._begin, self.loop)
         while True:
             while not (self.drain.demanded or self.buffer.exhausted()):
@@ -476,20 +478,38 @@ class _OfAsync(Combinator):
                 return
             yield element
 
+    def _begun(self) -> activity.UnderWay | None:
+        return activity.begun(self.drain.context, f"the event loop, of `{self.title}`") if activity.in_use else None
+
     def _more(self) -> None:
         if self.loop is not None:
-            eventloop.call(self.loop, self._signal)
+            eventloop.call(self.loop, self._signal, self._begun())
 
-    def _signal(self) -> None:
+    def _signal(self, under_way: activity.UnderWay | None) -> None:
+        """Let the task go on, which is under way from now on, if it was not."""
+        if under_way is not None and self.under_way is None and self.task is not None and not self.task.done():
+            self.under_way, under_way = under_way, None
         if self.room is not None:
             self.room.set()
+        if under_way is not None:
+            under_way.end()
+
+    def _rests(self) -> None:
+        """The task waits for room, or is done."""
+        under_way, self.under_way = self.under_way, None
+        if under_way is not None:
+            under_way.end()
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         import asyncio
 
         self.room = asyncio.Event()
         self.task = loop.create_task(self._iterate(), context=self.drain.context.copy())
-        self.task.add_done_callback(lambda _: eventloop.give_back(loop))
+        self.task.add_done_callback(lambda _: self._done(loop))
+
+    def _done(self, loop: asyncio.AbstractEventLoop) -> None:
+        eventloop.give_back(loop)
+        self._rests()
 
     async def _iterate(self) -> None:
         import asyncio
@@ -509,6 +529,7 @@ class _OfAsync(Combinator):
                             return
                         self.room.clear()
                         if not self.buffer.room():
+                            self._rests()
                             await self.room.wait()
                     self.buffer.wake()
                     if self.buffer.gone():
@@ -535,14 +556,13 @@ class _OfAsync(Combinator):
         self.buffer.close()
         loop, self.loop = self.loop, None
         if loop is not None:
-            eventloop.call(loop, self._cancel)
+            eventloop.call(loop, self._cancel, self._begun())
             eventloop.give_back(loop)
 
-    def _cancel(self) -> None:
+    def _cancel(self, under_way: activity.UnderWay | None) -> None:
         if self.asking and self.task is not None:
             self.task.cancel()
-        else:
-            self._signal()  # a cancel would interrupt what closes the iterator
+        self._signal(under_way)  # elsewhere a cancel would interrupt what closes the iterator
 
     def pushes(self) -> bool:
         return True

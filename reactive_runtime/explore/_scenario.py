@@ -94,7 +94,8 @@ class Scenario(Generic[S]):
         at_end: Called with the state when all threads have ended and nothing is left to happen. It fails by raising (an
             AssertionError, say) or by returning False, and must only look.
         at_each_step: Called with the state between any two steps, if there is one; it fails likewise.
-        tear_down: Called with the state after each run, however it ended.
+        tear_down: Called with the state after each run, however it ended. What it raises fails a run in which all has
+            held so far.
         outcome: Called with the state when `at_end` holds, if there is one. What it returns is counted over all
             schedules, and must only look.
         outcomes: What `outcome` may return: "acceptable", "interesting" or "forbidden" for each value; what is not

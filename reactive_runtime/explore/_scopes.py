@@ -148,10 +148,10 @@ def located(tree: ast.Module) -> ast.Module:
             own = node.__dict__
             line = own.setdefault("lineno", line)
             column = own.setdefault("col_offset", column)
-            if own.get("end_lineno") is None:
-                node.end_lineno = end
-            if own.get("end_col_offset") is None:
-                node.end_col_offset = end_column
+            known_line, known_column = own.get("end_lineno"), own.get("end_col_offset")
+            node.end_lineno = max(end, line) if known_line is None else known_line
+            if known_column is None:  # where the node around it ends, unless that is before this one begins
+                node.end_col_offset = end_column if (node.end_lineno, end_column) >= (line, column) else column
             end, end_column = node.end_lineno, node.end_col_offset
         stack.extend([(child, line, column, end, end_column) for child in reversed(_children(node))])
     return tree

@@ -144,7 +144,10 @@ class Session:
         return self
 
     def _parts(self) -> list[Any]:
-        """The classes and functions that the set-up makes a state of."""
+        """The classes and functions that the set-up makes a state of.
+
+        No actor runs, so what a tear-down that checks the state says of it is not heard.
+        """
         scheduler, program = self.scheduler, self._program
         state: Any = None
         hook = threads.excepthook()
@@ -158,7 +161,7 @@ class Session:
         except Aborted:  # the first run says why
             return []
         finally:
-            self._wind_up(program, state, hook)
+            self._wind_up(program, state, hook, ran=False)
 
     def _open(self) -> None:
         if not _exploring.acquire(blocking=False):
@@ -268,14 +271,25 @@ class Session:
             raise ExploreError(f"{program.name}, actor {stop.thread.name if stop.thread else 'main'}: {stop.error}")
         return stop
 
-    def _wind_up(self, program: Scenario[Any], state: Any, hook: Any) -> None:
+    def _wind_up(self, program: Scenario[Any], state: Any, hook: Any, *, ran: bool = True) -> None:
         """After a run, however it ended."""
         self.scheduler.end()
         threads.put_back(hook)
         if state is not None:
-            program.tear_down(state)
+            self._tear_down(program, state, ran=ran and self.scheduler.stop is None)
         self._watchdog.complain()
         self._interrupts.raise_kept()
+
+    def _tear_down(self, program: Scenario[Any], state: Any, *, ran: bool) -> None:
+        """A tear-down may check the state: of a run that has come to its end; else there is nothing to hold it to."""
+        try:
+            program.tear_down(state)
+        except ExploreError:
+            raise
+        except Exception as error:
+            if ran:
+                scheduler = self.scheduler
+                scheduler.stop = Stop("invariant", scheduler.text_of(error) or type(error).__name__, None, error)
 
     def _set_up(self, program: Scenario[Any]) -> Any:
         try:

@@ -247,10 +247,16 @@ class Recorder:
 
         Args:
             subscriptions: Their numbers. None: all.
+
+        Raises:
+            ValueError: There is no subscription with one of these numbers. Nothing is recorded then.
         """
         with self._lock:
             every = range(len(self.subscriptions))
         numbers: Collection[int] = every if subscriptions is None else list(subscriptions)
+        unknown = [number for number in numbers if number not in every]
+        if unknown:
+            raise ValueError(f"settle: {shown(unknown[0])} is no subscription: there are {len(every)}, numbered from 0")
         for number in numbers:
             buffer = self._local.buffer
             drawing, buffer.drawing = buffer.drawing, True

@@ -125,6 +125,7 @@ class StepVerifier(Generic[T]):
         self._demand = at_least("StepVerifier", "demand", 0, demand)
         self._clock = clock
         self._steps: list[_Step] = []
+        self._cancels = False  # one of them is `then_cancel`
 
     def _step(
         self,
@@ -135,8 +136,9 @@ class StepVerifier(Generic[T]):
         act: Callable[[_Run], object] | None = None,
         cancels: bool = False,
     ) -> Self:
-        if match is not None and any(step.cancels for step in self._steps):
+        if match is not None and self._cancels:
             raise ValueError(f"{text} after then_cancel(): nothing is expected there; what still comes is dropped")
+        self._cancels = self._cancels or cancels
         self._steps.append(_Step(text, match, count, act, cancels))
         return self
 
@@ -363,6 +365,8 @@ class _Run:
         self._failure: BaseException | None = None  # _changed; the first: a step's, or a rule that was broken
         self._strangers: set[int] = set()  # _changed; threads, other than the one that verifies, that have signalled
         self._at = 0  # the step to be taken; others read it only to say where they were
+        self._acting = ""  # the step that is being taken, where it is for no signal; others read it for that as well
+        self._silent = False  # it is one that expects that nothing comes
         self._seen = 0  # how many signals that step has had
         self._busy = False  # what comes is compared later: it is inside of a comparison, or expects that nothing comes
         self._over = False  # the end was expected, or cancelled
@@ -406,7 +410,8 @@ class _Run:
         """Take a step that is for no signal. What comes meanwhile is for the steps behind it."""
         __tracebackhide__ = True
         assert step.act is not None
-        where = self._where()
+        outer = self._acting
+        where = self._acting = self._where()
         self._at += 1
         try:
             step.act(self)
@@ -417,6 +422,8 @@ class _Run:
         except BaseException as error:
             error.add_note(f"{where}; {self._check.history()}")
             self._fails(error)
+        finally:
+            self._acting = outer
 
     def _compare(self) -> None:
         """Hold what came against the steps that are for it, up to one that has to wait for more, or does something."""
@@ -461,9 +468,13 @@ class _Run:
         ended = self._over and not self._cancelled
         with self._changed:
             most = min(LINGER if self._strangers else 0, self._timeout) if ended else self._timeout
-            there = self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, most)
+            there = self._wait_for(lambda: bool(self._events) or self._failure is not None, most)
         if not there:
             self._fail("nothing came after the end" if ended else self._nothing())
+
+    def _wait_for(self, predicate: Callable[[], bool], seconds: float) -> bool:
+        """Called with `_changed`."""
+        return self._changed.wait_for(predicate, min(seconds, primitives.LONGEST_WAIT))
 
     def _nothing(self) -> str:
         waited = f"in {self._timeout:g} s; verify(timeout=) says how long a signal is waited for"
@@ -474,7 +485,7 @@ class _Run:
     def _subscribed(self) -> Subscription:
         """The subscription, which may have to be waited for."""
         with self._changed:
-            self._changed.wait_for(lambda: self._subscription is not None or self._failure is not None, self._timeout)
+            self._wait_for(lambda: self._subscription is not None or self._failure is not None, self._timeout)
             subscription = self._subscription
         if subscription is None:
             raise _StopError(self._nothing())
@@ -493,10 +504,12 @@ class _Run:
 
     def cancel_now(self) -> None:
         subscription = self._subscribed()
+        ended = self._check.over
         self._over = self._cancelled = True
         with self._changed:
             self._events.clear()
-        self._cancel(subscription)
+        if not ended:  # 2.3; later it would do nothing
+            self._cancel(subscription)
 
     def advance(self, seconds: float) -> None:
         """Move the clock; what that sets off on other threads is done when it returns."""
@@ -524,17 +537,17 @@ class _Run:
             raise _StopError(str(error)) from None
 
     def silence(self, seconds: float) -> None:
-        self._busy = True
+        self._busy = self._silent = True
         try:
             if self._clock is not None:
                 self.advance(seconds)
                 seconds = 0
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, seconds)
+                self._wait_for(lambda: bool(self._events) or self._failure is not None, seconds)
                 event = self._events[0] if self._events else None
         finally:
-            self._busy = False
-        if event is not None:
+            self._busy = self._silent = False
+        if event is not None and not self._failed():
             raise _StopError(f"{described(*event)} came")
 
     def _conclude(self) -> None:
@@ -592,8 +605,11 @@ class _Run:
         self._fails(failure)
 
     def _fails(self, failure: BaseException) -> None:
+        """The first failure is the verdict; an exit (Ctrl-C, an outcome of pytest's) goes before any."""
+        leaves = not isinstance(failure, Exception)
         with self._changed:
-            self._failure = self._failure or failure
+            if self._failure is None or (leaves and isinstance(self._failure, Exception)):
+                self._failure = failure
             self._changed.notify_all()
 
     def _begins(self, signal: str, value: Any) -> None:
@@ -646,9 +662,14 @@ class _Run:
     def _compare_here(self, waiting: int) -> None:
         """The publisher signals from a call that this thread is inside of: it may go on without end."""
         self._compare()
+        if self._silent and not self._failed():
+            with self._changed:
+                event = self._events[0] if self._events else None
+            if event is not None:  # it decides: what signals without end is cancelled
+                self._fail(f"{described(*event)} came", where=self._acting)
         if waiting > MOST and not self._failed():
             what = "signals came from a call that is still under way, and wait for this step: request less (demand=)"
-            self._fail(f"{waiting:,} {what}")
+            self._fail(f"{waiting:,} {what}", where=self._acting)
         if self._failed():
             self._leave()
         if self._cancelled:

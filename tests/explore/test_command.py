@@ -304,6 +304,62 @@ def test_fixtures_of_function_scope_are_set_up_for_each_schedule(pytester: pytes
     result.stdout.fnmatch_lines(["*the set-up of test_unable raised OSError: no disk*"])
 
 
+FIRST_LINES = {
+    "docstring": '"""One line."""\n\n',
+    "docstring_of_lines": '"""Several\n\nlines."""\n\n',
+    "comment": "# A comment.\n\n",
+    "empty_lines": "\n\n\n",
+    "future": "from __future__ import annotations\n\n",
+    "constant": "LIMIT = 3; OTHER = 4\n",
+}
+
+
+def test_a_marked_test_may_stand_behind_any_first_lines(pytester: pytest.Pytester) -> None:
+    marked = "import pytest\n\n\n@pytest.mark.explore(schedules=2)\ndef test_it():\n    assert len([1]) == 1\n"
+    pytester.makepyfile(**{f"test_{name}": "" for name in FIRST_LINES})
+    for name, lines in FIRST_LINES.items():
+        (pytester.path / f"test_{name}.py").write_text(lines + marked)
+    pytester.runpytest_subprocess().assert_outcomes(passed=len(FIRST_LINES))
+
+
+CHECKED = """
+import threading
+import pytest
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+
+@pytest.fixture
+def counter():
+    counter = Counter()
+    yield counter
+    assert counter.count == 2, f"the count is {{counter.count}} at the end"
+
+@pytest.mark.explore(seed=3)
+def test_counts(counter):
+    lock = threading.Lock()
+    def adds():
+        {lock}
+            counter.count += 1
+    threads = [threading.Thread(target=adds) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_what_a_fixture_checks_at_its_end_holds_under_each_schedule(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_checked=CHECKED.format(lock="with lock:"))
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    pytester.makepyfile(test_checked=CHECKED.format(lock="if lock:"))
+    for told in ("*fails under a schedule that was written to*", "*fails again, under the schedule of*"):
+        result = pytester.runpytest_subprocess()
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines([told, "*the count is 1 at the end*"])
+
+
 DICE = """
 import itertools
 import threading

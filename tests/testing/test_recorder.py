@@ -995,3 +995,13 @@ def test_a_look_at_a_thread_that_stays_in_the_middle_of_a_row_says_so(monkeypatc
     buffer.drawing = False
     held.release()
     assert len(recorder.records()) == 5
+
+
+@pytest.mark.parametrize("numbers", [[99], [-1], [0, 1], ["0"]])
+def test_only_a_subscription_that_there_is_can_be_settled(numbers: list[Any]) -> None:
+    recorder = Recorder()
+    recorder.wrap(Flow.just(1)).subscribe(Sink())
+    before = recorder.records()
+    with pytest.raises(ValueError, match=r"settle: .* is no subscription: there are 1, numbered from 0"):
+        recorder.settle(numbers)
+    assert recorder.records() == before

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from sinks import PATIENCE
 from reactive_runtime import Flow, Publisher
 from reactive_runtime.executors import VirtualTimeExecutor, clock_in
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.testing import Probe, StepVerifier, TestPublisher
+from reactive_runtime.testing import Probe, Recorder, StepVerifier, TestPublisher, check
 from reactive_runtime.testing import _steps as steps
 
 
@@ -467,3 +468,88 @@ def test_a_signal_after_the_end_is_still_a_breach() -> None:
     verifier.then(lambda: publisher.emit(1)).expect_next(1)
     with pytest.raises(AssertionError, match=r"rule 1\.7: on_next\(1\) came after on_complete"):
         verifier.verify(timeout=PATIENCE)
+
+
+LEAVING: dict[str, Callable[[Any], StepVerifier[Any]]] = {
+    "subscribe": lambda leave: StepVerifier(Flow.just(1).map(leave)).expect_next(1).expect_complete(),
+    "expect_no_event": lambda leave: (
+        StepVerifier(Flow.interval(1).map(leave), clock=VirtualTimeExecutor()).expect_no_event(1).then_cancel()
+    ),
+    "then_wait": lambda leave: (
+        StepVerifier(Flow.interval(1).map(leave), clock=VirtualTimeExecutor()).then_wait(1).expect_next(0).then_cancel()
+    ),
+    "then_request": lambda leave: (
+        StepVerifier(Flow.just(1).map(leave), demand=0).then_request(1).expect_next(1).then_cancel()
+    ),
+    "then": lambda leave: emitting(leave).expect_next(1).then_cancel(),
+}
+
+
+def emitting(leave: Any) -> StepVerifier[Any]:
+    publisher: TestPublisher[int] = TestPublisher()
+    return StepVerifier(Flow.from_publisher(publisher).map(leave)).then(lambda: publisher.emit(1))
+
+
+OUTCOMES = [pytest.fail.Exception("no"), pytest.skip.Exception("later")]
+"""They go up from the calls of the test itself; on the way from a timer a flow takes them for errors."""
+
+
+@pytest.mark.parametrize(
+    ("step", "exit"),
+    [
+        *((step, KeyboardInterrupt()) for step in LEAVING),
+        *((step, outcome) for step in ("subscribe", "then_request", "then") for outcome in OUTCOMES),
+    ],
+    ids=str,
+)
+def test_an_exit_inside_of_the_flow_goes_before_each_failure(step: str, exit: BaseException) -> None:
+    def leave(_: int) -> int:
+        raise exit
+
+    with pytest.raises(type(exit)):
+        LEAVING[step](leave).verify()
+
+
+def cancelled_at_its_end(flow: Flow[int]) -> list[StepVerifier[int]]:
+    return [
+        StepVerifier(flow.take(2)).expect_next(0, 1).expect_complete().then_cancel(),
+        StepVerifier(flow.take(1).concat_with(Flow.error(OSError())))
+        .expect_next(0)
+        .expect_error(OSError)
+        .then_cancel(),
+        StepVerifier(flow.take(1), demand=0).then_request(1).then_cancel(),
+    ]
+
+
+def test_a_cancel_after_the_end_is_not_made_inside_of_it() -> None:
+    for number in range(3):
+        recorder = Recorder()
+        for flow in (Flow.range(5), Flow.range(5).do_on_next(lambda n: None)):
+            steps = cancelled_at_its_end(flow)[number]
+            steps._publisher = recorder.wrap(steps._publisher)
+            steps.verify()
+        assert check(recorder.records()) == []
+
+
+def test_the_first_signal_decides_where_none_is_expected() -> None:
+    came: list[int] = []
+    steps = StepVerifier(Flow.timer(0).repeat().do_on_next(came.append), clock=VirtualTimeExecutor())
+    with pytest.raises(AssertionError, match=r"^step 1, expect_no_event\(1\): on_next\(0\) came"):
+        steps.expect_no_event(1).then_cancel().verify()
+    assert came == [0]
+
+
+def test_signals_without_end_name_the_step_that_is_being_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MOST", 100)
+    endless = StepVerifier(Flow.timer(0).repeat(), clock=VirtualTimeExecutor())
+    with pytest.raises(AssertionError, match=r"^step 1, then_wait\(1\): 101 signals came"):
+        endless.then_wait(1).then(lambda: None).then_cancel().verify()
+
+
+@pytest.mark.parametrize("seconds", [threading.TIMEOUT_MAX, 1e10, 1e300])
+def test_a_limit_of_centuries_is_taken(seconds: float) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        steps = StepVerifier(Flow.just(1).subscribe_on(pool), clock=VirtualTimeExecutor(timeout=seconds))
+        steps.then_wait(1).expect_next(1).expect_complete().verify(timeout=seconds)
+    with pytest.raises(AssertionError, match="on_next"):
+        StepVerifier(Late(on_a_timer)).expect_no_event(seconds).then_cancel().verify()

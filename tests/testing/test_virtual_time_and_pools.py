@@ -6,8 +6,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sinks import PATIENCE, Sink
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, executors
 from reactive_runtime.executors import SerialExecutor, VirtualTimeExecutor, clock_of
 from reactive_runtime.testing import StepVerifier
 
@@ -50,6 +51,12 @@ async def awaited(n: int) -> int:
     return n
 
 
+async def one_after_another(*numbers: int) -> AsyncIterator[int]:
+    for n in numbers:
+        await asyncio.sleep(0.002)
+        yield n
+
+
 def called(fn: Callable[[int], int], n: int) -> Flow[int]:
     return Flow.from_callable(lambda: fn(n))
 
@@ -70,6 +77,10 @@ BOUNDARIES: dict[str, Behind] = {
     "map_parallel": lambda flow, pool: flow.map_parallel(slow, pool, concurrency=2),
     "map_parallel, chunks": lambda flow, pool: flow.map_parallel(same, pool, concurrency=2, chunk=2),
     "a coroutine": lambda flow, pool: flow.map_parallel(awaited, concurrency=2),
+    "from_async": lambda flow, pool: flow.concat_map(lambda n: Flow.from_async(lambda: one_after_another(n))),
+    "from_async, no room": lambda flow, pool: flow.concat_map(
+        lambda n: Flow.from_async(lambda: one_after_another(n - 1, n), prefetch=1).skip(1)
+    ),
     "windows": lambda flow, pool: flow.window(1).concat_map(lambda window: window.publish_on(pool)),
     "groups": lambda flow, pool: flow.group_by(lambda n: 0).flat_map(lambda pair: pair[1].publish_on(pool).map(slow)),
     "rails": lambda flow, pool: flow.parallel(1).run_on(pool).map(same).sequential(),
@@ -247,6 +258,133 @@ def test_a_pool_that_is_shut_down_rests() -> None:
         clock.advance(5)
     assert sink.elements == [0]
     assert sink.end is not None
+
+
+def test_an_async_source_that_waits_for_demand_rests() -> None:
+    begun: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        for n in range(100):
+            begun.append(n)
+            await asyncio.sleep(0)
+            yield n
+
+    steps = verifier(Flow.from_async(numbers, prefetch=4), demand=0)
+    steps.then_wait(1).expect_no_event(1).then_request(1).expect_next(0).then_wait(1).expect_no_event(1)
+    steps.then_request(2).expect_next(1, 2).then_cancel().verify()
+    assert len(begun) < 20
+
+
+def test_an_async_source_that_is_cancelled_has_closed_its_iterator() -> None:
+    closed: list[str] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            closed.append("closed")
+
+    verifier(Flow.from_async(numbers).take(1)).expect_next(1).expect_complete().verify()
+    assert closed == ["closed"]
+
+
+def test_an_async_source_that_never_rests_is_named() -> None:
+    async def silent() -> AsyncIterator[int]:
+        await asyncio.Event().wait()
+        yield 1
+
+    clock = VirtualTimeExecutor(timeout=0.05)
+    with pytest.raises(AssertionError, match=r"in 0\.05 s: a task on the event loop, of `from_async"):
+        StepVerifier(Flow.from_async(silent), clock=clock).expect_no_event(5).then_cancel().verify()
+
+
+def in_a_task(act: Callable[[], None], outer: VirtualTimeExecutor, pool: ThreadPoolExecutor) -> None:
+    outer.schedule(1, act)
+    outer.advance(1)
+
+
+PLACES: dict[str, Callable[[Callable[[], None], VirtualTimeExecutor, ThreadPoolExecutor], None]] = {
+    "in a task of the outer clock": in_a_task,
+    "in a flow on the outer clock": lambda act, outer, pool: (
+        StepVerifier(Flow.timer(1).do_on_next(lambda _: act()), clock=outer)
+        .then_wait(1)
+        .expect_next_count(1)
+        .expect_complete()
+        .verify()
+    ),
+    "on a pool's thread of such a flow": lambda act, outer, pool: (
+        StepVerifier(Flow.timer(1).publish_on(pool).do_on_next(lambda _: act()), clock=outer)
+        .then_wait(1)
+        .expect_next_count(1)
+        .expect_complete()
+        .verify()
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_clock_inside_of_another_waits_for_its_own_flows(place: str, pool: ThreadPoolExecutor) -> None:
+    saw: list[list[int]] = []
+
+    def act() -> None:
+        sink = Sink()
+        with clock_of(VirtualTimeExecutor()) as inner:
+            Flow.just(1).publish_on(pool).map(slow).delay(5).subscribe(sink)
+        inner.advance(5)
+        saw.append(sink.elements)
+
+    PLACES[place](act, VirtualTimeExecutor(), pool)
+    assert saw == [[1]]
+
+
+TWO: dict[str, Callable[[Flow[int], VirtualTimeExecutor, VirtualTimeExecutor], Flow[int]]] = {
+    "the first": lambda flow, mine, other: flow.delay(5, clock=mine).timeout(1000, clock=other),
+    "the last": lambda flow, mine, other: flow.timeout(1000, clock=other).delay(5, clock=mine),
+    "the only one": lambda flow, mine, other: flow.delay(5, clock=mine),
+}
+
+
+@pytest.mark.parametrize("context", [False, True], ids=["", "in the context of the other"])
+@pytest.mark.parametrize("order", TWO)
+def test_a_flow_on_two_clocks_is_waited_for_by_both(order: str, context: bool, pool: ThreadPoolExecutor) -> None:
+    mine, other = VirtualTimeExecutor(), VirtualTimeExecutor()
+    for moved, still in ((mine, other), (other, mine)):
+        sink = Sink()
+        with clock_of(still) if context else nullcontext():
+            TWO[order](Flow.just(1).publish_on(pool).map(slow), moved, still).subscribe(sink)
+        moved.advance(5)
+        assert sink.elements == [1]
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        Flow.timer(0).repeat().ignore_elements(),
+        Flow.timer(0).repeat().filter(lambda n: False),
+        Flow.timer(0).repeat().last(),
+    ],
+    ids=str,
+)
+def test_virtual_time_that_stands_still_is_an_error(endless: Flow[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "AT_ONCE", 200)
+    for limit in (0.05, 0):
+        monkeypatch.setattr(executors, "STANDS_STILL", 0.05)
+        steps = StepVerifier(endless, clock=VirtualTimeExecutor(timeout=limit))
+        with pytest.raises(AssertionError, match=r"have run at 0 s of virtual time.*a timer of a flow; it waited"):
+            steps.expect_no_event(1).then_cancel().verify()
+
+
+def test_many_tasks_at_one_time_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "AT_ONCE", 1000)
+    clock = VirtualTimeExecutor(timeout=1e-9)
+    ran: list[int] = []
+    for n in range(900):
+        clock.schedule(1, ran.append, n)
+        clock.schedule(2, ran.append, n)
+    clock.advance(2)
+    assert len(ran) == 1800
 
 
 # -- random chains ---------------------------------------------------------------------------------------------------
