@@ -6,6 +6,7 @@ standard error says why; 3 where no rule was broken in what was looked at, and n
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -17,6 +18,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command. Where a package is missing, one line names the extra that installs it."""
     _open_what_is_closed()
+    _print_any_text()
     try:
         from reactive_runtime._cli.commands import app
 
@@ -27,6 +29,13 @@ def main() -> None:
             raise
         print(f"reactive-runtime: {line}", file=sys.stderr)
         sys.exit(UNABLE)
+
+
+def _print_any_text() -> None:
+    """Escape what the encoding of an output has not: an element may be shown with any character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _open_what_is_closed() -> None:

@@ -169,6 +169,8 @@ def _say(what: Table | str, style: str | None = None) -> None:
     try:
         out.print(what, style=style, soft_wrap=isinstance(what, str))
         sys.stdout.flush()
+    except UnicodeError:
+        raise
     except (OSError, ValueError, AttributeError, SystemExit):  # rich ends the process where a pipe is closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # to the end of the process
 

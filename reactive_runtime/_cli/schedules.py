@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,8 +92,6 @@ def _explored_here(
     """What the command does, in the process that is watched over."""
     from reactive_runtime.explore._explore_command import explored, replayed, saved
 
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what a program says may have what no encoding has
-        sys.stdout.reconfigure(errors="backslashreplace")
     if hasattr(signal, "SIGTERM"):  # from the process that watches: as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     with one_line_errors():

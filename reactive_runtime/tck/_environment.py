@@ -35,7 +35,7 @@ from reactive_runtime.tck._spinning import Place, raised_in, stack_of
 
 __all__ = [
     "CALLS", "FACTORY", "FEW", "KIT", "TOO_MANY", "Calls", "ConformanceError", "FactoryError", "NotVerified", "Over",
-    "TestEnvironment", "described", "outside", "shown", "started",
+    "TestEnvironment", "described", "outside", "same", "shown", "started",
 ]  # fmt: skip
 
 Moment = tuple[float, float]
@@ -138,6 +138,22 @@ class _Call:
     since: Moment
     rule: str
     place: Place
+
+
+def same(sent: object, got: object) -> bool:
+    """Whether `got` is the element that was sent, or equal to it.
+
+    A copy of an element that is not even equal to itself (NaN, an array of numpy, one whose `==` raises) can't be told
+    from another one; then the class decides.
+    """
+    return got is sent or _equal(sent, got) or (not _equal(sent, sent) and type(got) is type(sent))
+
+
+def _equal(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
 
 
 def started(act: Callable[[], object], name: str) -> threading.Thread:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import Subscriber
-from reactive_runtime.tck._environment import TestEnvironment, shown
+from reactive_runtime.tck._environment import TestEnvironment, same, shown
 
 __all__ = ["ManualPublisher", "SubscriberPuppet", "WhiteboxSubscriberProbe"]
 
@@ -274,7 +274,9 @@ class WhiteboxSubscriberProbe(Generic[T]):
         self._env.due(came, f"the subscriber did not register on_next({shown(expected)})")
         got = self._elements[self._taken]
         self._taken += 1
-        self._env.check(got == expected, f"the subscriber registered {shown(got)}, where {shown(expected)} was sent")
+        self._env.check(
+            same(expected, got), f"the subscriber registered {shown(got)}, where {shown(expected)} was sent"
+        )
 
     def expect_none(self) -> None:
         """The subscriber registers no further element.

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
-from reactive_runtime.tck._environment import FACTORY, FactoryError, NotVerified, TestEnvironment, described, shown
+from reactive_runtime.tck._environment import (
+    FACTORY,
+    FactoryError,
+    NotVerified,
+    TestEnvironment,
+    described,
+    same,
+    shown,
+)
 from reactive_runtime.tck._helper import HelperPublisher
 from reactive_runtime.tck._manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck._probes import ManualSubscriber
@@ -264,7 +272,7 @@ class _TestSetup(Generic[T]):
 
     def expect(self, subscriber: ManualSubscriber[T], element: T) -> None:
         got = subscriber.next()
-        self.env.check(got == element, f"{subscriber.name} got {shown(got)}, where {shown(element)} was sent")
+        self.env.check(same(element, got), f"{subscriber.name} got {shown(got)}, where {shown(element)} was sent")
 
 
 class _Registering:

@@ -157,11 +157,24 @@ class _Line:
                 self.say("beat")
                 time.sleep(BEAT)
         except OSError:
+            end_group(os.getpid())
             os._exit(0)
 
 
+def end_group(pid: int | None) -> None:
+    """End the processes of the session that a child leads: a pipe that they have would stay open."""
+    if pid is not None and hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
 def run(parent: Connection, stacks: Connection, calls: LastCalls, target: Target, start: Start) -> None:
-    """The child: run each check, and say what became of it; end without waiting for threads that are left."""
+    """The child: run each check, and say what became of it; end without waiting for threads that are left.
+
+    It leads a session, so that what it leaves behind, processes of the code under test, can be ended with it.
+    """
+    if hasattr(os, "setsid"):
+        os.setsid()
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # what the code under test prints is no part of the verdict
     if STACKS is not None:
@@ -225,9 +238,13 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
     """
     item = import_string(target)
     if isinstance(item, type) and issubclass(item, Verification):
+        if failed is not None:
+            raise TargetError(
+                f"--failed {failed}: {target} is a verification, which has create_failed_publisher for it"
+            )
         verification: Verification = _made(target, item)
     elif callable(item):
-        verification = _Made(item, None if failed is None else import_string(failed))
+        verification = _Made(item, None if failed is None else _function(failed))
     else:
         raise TargetError(
             f"{target}: a function of the number of elements, or a verification, not {type(item).__name__}"
@@ -238,6 +255,14 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
     except (TypeError, ValueError) as error:
         raise TargetError(f"{target}: {error}") from error
     return verification
+
+
+def _function(failed: str) -> Callable[[], Any]:
+    item = import_string(failed)
+    if not callable(item):
+        raise TargetError(f"--failed {failed}: a function without arguments, not {type(item).__name__}")
+    found: Callable[[], Any] = item
+    return found
 
 
 def _made(target: str, kind: Callable[[], Verification]) -> Verification:

@@ -19,7 +19,7 @@ from reactive_runtime.errors import TargetError
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._environment import FEW, KIT, TOO_MANY
 from reactive_runtime.tck._spinning import FRAMES
-from reactive_runtime.tck._tck_child import STACKS, Begun, LastCalls, Start, Target, run
+from reactive_runtime.tck._tck_child import STACKS, Begun, LastCalls, Start, Target, end_group, run
 from reactive_runtime.tck._verification import Check, Outcome, Status
 
 __all__ = ["BUDGET", "MEMORY", "Begun", "NoVerdictError", "Progress", "Target", "judged"]
@@ -96,6 +96,7 @@ class _Child:
         return self
 
     def __exit__(self, *_: object) -> None:
+        end_group(self.process.pid)
         with contextlib.suppress(Exception):
             self.process.kill()
             self.process.join()

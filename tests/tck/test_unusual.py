@@ -7,7 +7,7 @@ import gc
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from sinks import until
 
 from reactive_runtime.tck import Outcome, Verification
+from reactive_runtime.tck._environment import same
 from reactive_runtime.tck._factories import PublisherFactory
 from tck import unusual
 from tck.unusual import BLACKBOX, PROCESSORS, PUBLISHERS, WHITEBOX, verification_of
@@ -30,6 +31,7 @@ DECLARED = {
     "one subscriber at a time",
     "waits for a request of each of its subscribers",
     "cancels, and requests nothing",
+    "has cancelled, and may take another subscription",
 }
 """Why a check that is not optional may be skipped: what the implementation declares, or is allowed to do."""
 
@@ -44,7 +46,8 @@ def load() -> Iterator[None]:
         process.wait()
 
 
-def named(kinds: list[type[Any]]) -> str:
+def named(kinds: list[type[Any]] | type[Any]) -> str:
+    kinds = kinds if isinstance(kinds, list) else [kinds]
     return f"{kinds[0].__name__} to {kinds[-1].__name__}" if kinds[1:] else kinds[0].__name__
 
 
@@ -91,6 +94,57 @@ def test_what_is_sound_is_not_accused(kinds: list[type[Any]]) -> None:
 def test_what_is_sound_is_not_accused_under_load(kinds: list[type[Any]]) -> None:
     for _ in range(RUNS):
         assert not judged(kinds)
+
+
+class Array:
+    """Compares as an array of numpy does: to an array, which is neither true nor false."""
+
+    def __eq__(self, other: object) -> Any:
+        return Array()
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of an array is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Incomparable:
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("it can't be compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+ELEMENTS: dict[str, Callable[[int], object]] = {
+    "NaN": lambda n: float("nan"),
+    "an array": lambda n: Array(),
+    "incomparable": lambda n: Incomparable(),
+    "all equal": lambda n: 0,
+    "false": lambda n: (),
+}
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("made", [unusual.Fanout, unusual.Prefetches, unusual.SlowlyTold], ids=named)
+def test_elements_that_do_not_compare_are_no_fault(made: type[Any], element: str) -> None:
+    verification: Any = verification_of(made)
+    verification.create_element = ELEMENTS[element]
+    checks = [item for item in verification.checks() if item.original or "processor" in item.name]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        tried(verification)
+        assert accused(list(pool.map(verification.outcome, checks))) == []
+
+
+def test_an_element_is_the_same_where_it_is_or_is_equal_to_what_was_sent() -> None:
+    nan, array, incomparable = float("nan"), Array(), Incomparable()
+    assert all(same(item, item) for item in (1, nan, array, incomparable))
+    assert same(1000, int("1000"))
+    assert same(nan, float("nan"))  # a copy, for all that can be known
+    assert same(array, Array())
+    assert not same(1, 2)
+    assert not same(nan, 2)
+    assert not same(array, 2)
+    assert not same(incomparable, nan)
 
 
 def test_there_are_enough_of_each_kind_and_each_says_what_is_unusual() -> None:

@@ -23,7 +23,7 @@ from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run
 
 MODULE = """
-import _thread, os, sys, threading, time
+import _thread, os, subprocess, sys, threading, time
 from reactive_runtime import Flow
 from reactive_runtime.tck import PublisherVerification
 
@@ -81,6 +81,21 @@ def prints(elements):
     print("an element " * 10_000)
     return Flow.range(elements)
 
+def leaves_a_process(elements):
+    if elements == 6:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1_000)"])
+    return Flow.range(elements)
+
+def shows_no_text(elements):
+    return Flow.range(elements).map(lambda n: Unprintable())
+
+def shows_no_text_twice(elements):
+    return Flow.range(elements + 1).map(lambda n: Unprintable())
+
+class Unprintable:
+    def __repr__(self):
+        return "\\ud800 and \\N{SNOWMAN}" * 100
+
 def ends_each_process(elements):
     if os.path.exists("ended"):
         os._exit(0)
@@ -118,6 +133,7 @@ def folder(tmp_path: Path) -> Path:
         ("interrupts", 3, "seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
         ("interrupts_always", 4, "the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
         ("leaves_threads", 0, "CONFORMS"),
+        ("leaves_a_process", 0, "CONFORMS"),
         ("closes_stdout", 0, "CONFORMS"),
         ("prints", 0, "CONFORMS"),
         ("says_markup", 4, "raised OSError: [/red] [bold]no [link=x] xxx"),
@@ -229,6 +245,34 @@ def test_the_status_is_the_verdict_where_standard_streams_are_closed(
     command = f"{sys.executable} -m reactive_runtime tck {target} {' '.join(QUICK)} {closed}"
     done = subprocess.run(["bash", "-c", command], cwd=folder, timeout=100, check=False, capture_output=True)
     assert done.returncode == status, done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
+@pytest.mark.parametrize(("target", "status"), [("shows_no_text", 0), ("shows_no_text_twice", 1)])
+def test_what_an_encoding_has_not_is_escaped(
+    folder: Path, encoding: str, target: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    command = [sys.executable, "-m", "reactive_runtime", "tck", f"mine:{target}", *QUICK]
+    done = subprocess.run(command, cwd=folder, timeout=100, check=False, capture_output=True)
+    assert done.returncode == status, done.stderr
+    verdict = done.stdout.decode(encoding.partition(":")[0])
+    assert ("BROKEN" if status else "CONFORMS") in verdict
+    assert not status or "\\ud800" in verdict
+
+
+def test_failed_goes_with_a_function_and_names_one(folder: Path) -> None:
+    (folder / "verified.py").write_text(
+        "from reactive_runtime import Flow\nfrom reactive_runtime.tck import PublisherVerification\n\n"
+        "class Verified(PublisherVerification):\n    def create_publisher(self, elements):\n"
+        "        return Flow.range(elements)\n\nNUMBER = 3\n"
+    )
+    for target, failed, said in (
+        ("verified:Verified", "nothing:there", "--failed nothing:there: verified:Verified is a verification"),
+        ("mine:leaves_threads", "verified:NUMBER", "--failed verified:NUMBER: a function without arguments, not int"),
+    ):
+        done = run(folder, "reactive_runtime", "tck", target, "--failed", failed)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 def leaving(error: BaseException) -> Callable[[], None]:

@@ -1756,6 +1756,15 @@ class LeavesAfterTwo(Asks):
 
 
 @listed(BLACKBOX)
+class TakesAnother(Asks):
+    """Cancels after one element, and takes the next subscription that it is given."""
+
+    def then(self) -> None:
+        subscription, self.subscription = self.subscription, None
+        subscription.cancel()
+
+
+@listed(BLACKBOX)
 class LeavesAtOnce(Asks):
     """Cancels inside on_subscribe, and wants nothing."""
 
