@@ -83,7 +83,7 @@ def map_flow(
         fn: Is given the rows of a partition as a flow, and returns a flow of what becomes rows: mappings, sequences,
             objects, or Arrow batches; see `reactive_runtime.spark._schemas`.
         schema: Of the rows that the flow gives; as `reactive_runtime.spark._schemas` takes it.
-        form: What an element is: "dicts", "tuples", or "batches" of Arrow.
+        form: What an element is: "dicts", as `Flow.from_dataframe` has it, "tuples", or "batches" of Arrow.
         batch_rows: How many rows go on as one batch, at most, 1 or more.
         max_delay: After how many seconds a row goes on in a batch that is not full; from 0.
         on_error: "fail": the task fails. "column": a row that fails becomes a row with an error.

@@ -116,7 +116,7 @@ QUERIES = {
 def test_what_comes_out_is_what_collect_has(name: str, large: str, spark: Any, configured: Any) -> None:
     configured({"spark.sql.execution.arrow.useLargeVarTypes": large})
     df = spark.sql(QUERIES[name]) if QUERIES[name] else spark.range(3).select()
-    assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df)
+    assert [seen(row) for row in Flow.from_dataframe(df, form="tuples", batch_rows=7)] == rows_of(df)
 
 
 def test_by_public_names_alone_the_values_are_the_same(
@@ -129,7 +129,7 @@ def test_by_public_names_alone_the_values_are_the_same(
     configured({})
     for name, query in QUERIES.items():
         df = spark.sql(query) if query else spark.range(3).select()
-        assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df), name
+        assert [seen(row) for row in Flow.from_dataframe(df, form="tuples", batch_rows=7)] == rows_of(df), name
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in SETTINGS.items() for value in values[1:]])
@@ -139,7 +139,7 @@ def test_settings_that_change_the_form_do_not_change_the_values(
     configured({key: value})
     for name in ("timestamps", "binary", "many rows"):
         df = spark.sql(QUERIES[name])
-        assert [seen(row) for row in Flow.from_dataframe(df)] == rows_of(df)
+        assert [seen(row) for row in Flow.from_dataframe(df, form="tuples")] == rows_of(df)
 
 
 def test_values_of_a_type_of_the_users_are_their_own(spark: Any, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_values_of_a_type_of_the_users_are_their_own(spark: Any, tmp_path: Path)
     point: Any = ExamplePoint
     rows: list[Any] = [(point(1.0, 2.0), [point(3.0, 4.0), None]), (None, None)]
     df = spark.createDataFrame(rows, schema).coalesce(1)
-    found = list(Flow.from_dataframe(df))
+    found = list(Flow.from_dataframe(df, form="tuples"))
     assert [seen(row) for row in found] == rows_of(df)
     assert Flow.from_iterable(found).to_spark(spark, schema).parquet(tmp_path / "p").result(PATIENCE) == 2
     assert rows_of(spark.read.schema(schema).parquet(str(tmp_path / "p"))) == rows_of(df)
@@ -168,10 +168,10 @@ def test_dicts_that_would_lose_a_column_are_refused(spark: Any) -> None:
     df = spark.sql("select 1 a, 2 a")
     words = "dicts would lose a column, since two are named 'a': rename one, or use tuples"
     with pytest.raises(ValueError, match=f"^from_dataframe: {words}"):
-        Flow.from_dataframe(df, form="dicts")
+        Flow.from_dataframe(df)
     with pytest.raises(ValueError, match=f"^map_flow: {words}"):
         map_flow(df, lambda rows: rows, "a int")
-    assert list(Flow.from_dataframe(df)) == [(1, 2)]
+    assert list(Flow.from_dataframe(df, form="tuples")) == [(1, 2)]
     with pytest.raises(
         SparkError, match=r"^to_spark: element 0, field 'a': two fields have that name, and {'a': 1} has"
     ):
@@ -457,7 +457,7 @@ def test_random_rows_of_random_schemas_go_out_and_in_unchanged(
     configured(chosen)
     df = spark.createDataFrame(rows, schema)
     expected = rows_of(df)
-    found = list(Flow.from_dataframe(df, batch_rows=2))
+    found = list(Flow.from_dataframe(df, form="tuples", batch_rows=2))
     assert [seen(row) for row in found] == expected
     folder = tmp_path_factory.mktemp("rows") / "out"
     written = Flow.from_iterable(found).to_spark(spark, schema, batch_rows=100).parquet(folder)
