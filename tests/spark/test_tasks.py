@@ -204,8 +204,8 @@ def test_one_function_does_in_driver_tasks_and_streams(spark: Any, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["from_dataframe", "from_stream", "map_flow", "TaskFlow"])
 def test_rows_have_one_default_form(name: str) -> None:
-    call = getattr(Flow, name, None) or {"map_flow": map_flow, "TaskFlow": TaskFlow}[name]
-    assert inspect.signature(call).parameters["form"].default == "dicts"
+    calls: dict[str, Any] = {"map_flow": map_flow, "TaskFlow": TaskFlow}
+    assert inspect.signature(calls.get(name) or getattr(Flow, name)).parameters["form"].default == "dicts"
 
 
 def test_what_cannot_travel_is_named_with_the_way_to_it(spark: Any) -> None:
