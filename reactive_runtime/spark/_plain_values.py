@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import time
 from collections.abc import Callable
 from functools import partial
 from operator import index
@@ -59,8 +58,8 @@ def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
         each = _without_zone
     elif isinstance(kind, types.DateType):
         each = _day
-    elif isinstance(kind, types.DayTimeIntervalType) and kind.endField != kind.SECOND:
-        each = partial(_whole, _PARTS[kind.endField])
+    elif isinstance(kind, types.DayTimeIntervalType) and (part := _PARTS.get(kind.endField)):
+        each = partial(_whole, part)
     elif isinstance(kind, types.DecimalType):
         each = _finite
     elif isinstance(kind, types.VariantType | types.GeometryType | types.GeographyType):
@@ -72,12 +71,12 @@ def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-_PARTS: Final = {
+_PARTS: Final[dict[int | None, datetime.timedelta]] = {
     0: datetime.timedelta(days=1),
     1: datetime.timedelta(hours=1),
     2: datetime.timedelta(minutes=1),
 }
-"""What the last field of an interval counts, by its number in Spark."""
+"""What the last field of an interval counts, by its number in Spark; seconds have parts."""
 
 
 def _instant(value: datetime.datetime) -> datetime.datetime:
@@ -85,14 +84,19 @@ def _instant(value: datetime.datetime) -> datetime.datetime:
     if value.tzinfo is not None:
         return value.astimezone(datetime.UTC)
     try:
-        made = value.astimezone(datetime.UTC)
-        back = made.astimezone().replace(tzinfo=None)
+        seconds = value.timestamp()
+        local = datetime.datetime.fromtimestamp(seconds)
     except (ValueError, OverflowError):  # Python looks a day further, and the first and the last have no neighbour
-        seconds = time.mktime(value.timetuple())
-        return _EPOCH + datetime.timedelta(seconds=int(seconds), microseconds=value.microsecond)
-    if back != value:
-        raise ValueError("the local clock leaves that time out: give it with its zone")
-    return made
+        inwards = datetime.timedelta(7 if value.year == datetime.MINYEAR else -7)
+        offset = (value + inwards).astimezone().utcoffset() or datetime.timedelta()
+        return (value - offset).replace(tzinfo=datetime.UTC)
+    # Else the clock was put forward over it, by a day in Samoa once, or what is left of a second was rounded up.
+    if (local.minute, local.hour, local.day) != (value.minute, value.hour, value.day):
+        back = value.astimezone(datetime.UTC).astimezone()
+        if back.replace(tzinfo=None) != value:
+            raise ValueError("the local clock leaves that time out: give it with its zone")
+    # Whole seconds: a float has no room for microseconds in all years.
+    return _EPOCH + datetime.timedelta(0, round(seconds - value.microsecond / 1e6), value.microsecond)
 
 
 def _without_zone(value: Any) -> Any:

@@ -6,6 +6,7 @@ import array
 import datetime
 import enum
 import re
+import time
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -306,7 +307,7 @@ def same(value: Any) -> str:
     """As text: 1.0 is not 1, and -0.0 is not 0.0."""
     if isinstance(value, tuple):
         return repr(tuple(value))
-    return repr({str(key): one for key, one in value.items()}) if isinstance(value, dict) else repr(value)
+    return repr(sorted((str(key), str(one)) for key, one in value.items())) if isinstance(value, dict) else repr(value)
 
 
 @pytest.fixture
@@ -355,6 +356,40 @@ def test_create_data_frame_does_to_what_is_refused_what_is_noted(name: str, time
         except Exception:
             assert theirs == REFUSED, value
         assert same(found) == same(theirs), value
+
+
+TWICE = moment(2026, 10, 25, 2, 30)
+
+TAKEN_OTHERWISE: dict[tuple[str, str], list[Any]] = {
+    ("string", repr(numpy.str_("x\0"))): ["x"],
+    ("timestamp", repr(TWICE)): [TWICE, TWICE.replace(fold=1)],  # as the C library's last call left it
+    ("timestamp", repr(TWICE.replace(fold=1))): [TWICE, TWICE.replace(fold=1)],
+}
+"""What `createDataFrame` makes of values that could be kept, and are not, or not always."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_create_data_frame_takes_the_same_or_refuses_it(name: str, times: Any) -> None:
+    for value, ours in ROWS[name].taken:
+        try:
+            found = times.createDataFrame([(value,)], f"v {ddl(name)}").collect()[0][0]
+        except Exception:
+            assert type(value) not in (bool, int, float, Decimal, str, bytes, date, timedelta, dict), value
+        else:
+            theirs = TAKEN_OTHERWISE.get((name, repr(value)), [ours])
+            assert same(found) in map(same, theirs), value
+
+
+def test_a_day_that_the_local_clock_left_out_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samoa had no 30 December in 2011; each of these hours is there in other years."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Pacific/Apia")
+        time.tzset()
+        rows = Elements("to_spark", "v timestamp")
+        rows.table([(moment(2011, 12, 29, 12),), (moment(2011, 12, 31),)])
+        with pytest.raises(SparkError, match=r"element 2, field 'v': .* give it with its zone"):
+            rows.table([(moment(2011, 12, 30, 12),)])
+    time.tzset()
 
 
 def test_a_key_that_would_be_another_is_refused() -> None:

@@ -166,6 +166,7 @@ def flat(row: Any) -> list[Any]:
     ((one, other),) = listed
     (inner,) = nested.values() if isinstance(nested, dict) else nested
     (number,) = inner.values() if isinstance(inner, dict) else inner
+    plain = [bytes(value) if isinstance(value, bytearray) else value for value in plain]  # `binaryAsBytes`
     return list(map(repr, [*plain, one, other, mapping, number]))
 
 
