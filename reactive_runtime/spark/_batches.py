@@ -59,7 +59,6 @@ class Batches(Generic[T]):
         jobs = Jobs(self.spark, "to_spark", 2)
         try:
             write = write_of(jobs)
-            looks = checks()
         except BaseException:
             jobs.leave()
             raise
@@ -76,7 +75,7 @@ class Batches(Generic[T]):
             write.end(lambda: frame(arrow_fields(self.schema).empty_table()))
             return 0
 
-        return self.into(jobs, put, end=end, checks=looks, nothing=nothing)
+        return self.into(jobs, put, end=end, checks=checks, nothing=nothing)
 
     def into(
         self,
@@ -84,7 +83,7 @@ class Batches(Generic[T]):
         put: Callable[[pyarrow.Table], int],
         *,
         end: Callable[[], int] = lambda: 0,
-        checks: Sequence[Check] = (),
+        checks: Callable[[], Sequence[Check]] = tuple,
         nothing: type[Exception] | tuple[()] = (),
         close: Callable[[], object] = lambda: None,
     ) -> primitives.Future[int]:
@@ -92,14 +91,17 @@ class Batches(Generic[T]):
 
         An error of the kind `nothing` is the end, with 0. `close` is called at the end of all.
         """
-        rows = Elements("to_spark", self.schema, checks)
         batches: Flow[list[T]]
         if self._seconds is None:
             batches = self._source.batch(self._batch_rows)
         else:
             batches = self._source.buffer_timeout(self._batch_rows, self._seconds)
+
+        def made() -> Flow[pyarrow.Table]:
+            return batches.map(Elements("to_spark", self.schema, jobs.call((), checks)).table)
+
         # On a thread of ours, where none was chosen: a batch is gathered, and one waits, while one is written.
-        tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
+        tables = Flow.defer(made).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, put, table), jobs.pool, concurrency=1)
         ended = Flow.from_callable(lambda: jobs.call(0, end)).subscribe_on(jobs.pool)
         whole = written.concat_with(ended)

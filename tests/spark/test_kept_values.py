@@ -16,6 +16,9 @@ import numpy
 import pandas  # type: ignore[import-untyped]
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import types
 from sinks import PATIENCE
 
 from reactive_runtime import Flow
@@ -26,6 +29,9 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("a_zone_with_sum
 
 REFUSED: Final = "refused"
 """What `createDataFrame` does where it raises."""
+
+STAMPS: Final = types.StructType().add("v", "timestamp_ntz")
+DOUBLES: Final = types.StructType().add("v", "double")
 
 moment = datetime.datetime
 Stamp = pandas.Timestamp
@@ -390,6 +396,29 @@ def test_a_day_that_the_local_clock_left_out_is_refused(spark: Any, monkeypatch:
         with pytest.raises(SparkError, match=r"element 2, field 'v': .* give it with its zone"):
             rows.table([(moment(2011, 12, 30, 12),)])
     time.tzset()
+
+
+@given(st.integers(-(2**62), 2**62) | st.integers(-(2**52), 2**52).map(lambda n: 1000 * n))
+def test_a_stamp_of_whole_microseconds_is_kept(nanoseconds: int) -> None:
+    rows = Elements("to_spark", STAMPS)
+    microseconds, rest = divmod(nanoseconds, 1000)
+    for value in (Stamp(nanoseconds), numpy.datetime64(nanoseconds, "ns")):
+        if rest:
+            with pytest.raises(SparkError, match=r"field 'v': .* Spark keeps microseconds"):
+                rows.table([(value,)])
+        else:
+            assert rows.table([(value,)])["v"].cast("int64").to_pylist() == [microseconds]
+
+
+@given(st.integers(-(2**63), 2**63 - 1) | st.integers(2**53 - 2, 2**53 + 2))
+def test_a_batch_of_ints_is_no_batch_of_other_floats(number: int) -> None:
+    rows = Elements("to_spark", DOUBLES)
+    batch = pa.RecordBatch.from_pydict({"v": [number]})
+    if -(2**53) <= number <= 2**53:
+        assert rows.table([batch])["v"].to_pylist() == [number]
+    else:
+        with pytest.raises(SparkError, match=r"field 'v': an Arrow batch: Integer value"):
+            rows.table([batch])
 
 
 def test_a_key_that_would_be_another_is_refused() -> None:
