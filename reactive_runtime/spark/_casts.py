@@ -60,7 +60,7 @@ def _same(given: Any, made: Any, path: str) -> None:
 
 
 def _part(column: Any, child: Any) -> Any:
-    """What of a child the column has: it may be a slice."""
+    """The part of a child that belongs to the column, which may be a slice."""
     offsets = column.offsets
     if not len(offsets):
         return child.slice(0, 0)

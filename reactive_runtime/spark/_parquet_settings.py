@@ -32,7 +32,7 @@ _DAY: Final = datetime.timedelta(1)  # of which zone Spark takes the day of a ti
 
 
 def kept_in_parquet(spark: SparkSession, format: str | None) -> list[Check]:
-    """What each column is looked at with before it is written.
+    """The checks of each column before it is written.
 
     Args:
         spark: The session that writes.

@@ -1,7 +1,7 @@
 """Values of Python on their way into Spark, one at a time: which types a column takes, and what is done to each.
 
-A value of a class derived from one of these, or of NumPy, is made one of the class itself. What a column can't keep
-whole, nanoseconds or a zone for instance, is a ValueError.
+A value of a class derived from one of these, or of NumPy, is made one of the class itself. Nanoseconds, a zone, and all
+else that a column can't keep, are a ValueError.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["PLAIN", "of_python", "prepared", "taken_types"]
 
 
 def taken_types(kind: DataType) -> tuple[type, ...]:
-    """What a column of a type that has no other in it takes, the narrower first."""
+    """The classes that a column of a type takes, which has no other type in it."""
     from pyspark.sql import types
 
     known: dict[type[DataType], tuple[type, ...]] = {
@@ -48,7 +48,7 @@ def taken_types(kind: DataType) -> tuple[type, ...]:
 
 
 def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
-    """What is done to values before Arrow converts them."""
+    """A function that changes, or refuses, values before Arrow converts them; None where Arrow does it all."""
     from pyspark.sql import types
 
     each: Callable[[Any], Any]
@@ -76,7 +76,7 @@ _PARTS: Final[dict[int | None, datetime.timedelta]] = {
     1: datetime.timedelta(hours=1),
     2: datetime.timedelta(minutes=1),
 }
-"""What the last field of an interval counts, by its number in Spark; seconds have parts."""
+"""The unit of the last field of an interval, by its number in Spark; seconds have parts."""
 
 
 def _instant(value: datetime.datetime) -> datetime.datetime:

@@ -6,6 +6,7 @@ dataclass, a TypedDict, a model of pydantic. `X | None` is a column that may be 
     int float bool str bytes    long, double, boolean, string, binary
     date datetime time timedelta    date, timestamp, time, interval
     Decimal                     decimal(38, 18)
+    a class derived from one of these (IntEnum, pandas.Timestamp)   as of that one
     list[X] set[X] tuple[X, ...] dict[K, V]     array, array, array, map
     a class with annotated fields               struct
 """
@@ -172,6 +173,8 @@ def _type(what: str, name: str, hint: Any) -> Any:
         return pa.map_(_type(what, name, arguments[0]), _field(what, "value", arguments[1]))
     if isinstance(hint, type) and (hints := _hints(hint)):
         return pa.struct([_field(what, f"{name}.{inner}", item).with_name(inner) for inner, item in hints.items()])
+    if isinstance(hint, type) and (base := next((kind for kind in hint.__mro__ if kind in _PLAIN), None)):
+        return _PLAIN[base](pa)
     raise SparkError(f"{what}: field {name!r}: {hint} has no type in Spark; convert it, or give the schema by hand")
 
 

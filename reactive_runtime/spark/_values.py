@@ -13,9 +13,9 @@ column does not fit is it looked through, for the value to name.
     map           dict                         dict
     variant, geometry, a type of the user's    their own classes, both ways
 
-Others are as for `createDataFrame`: an int where the column is of ints, a float where it is of floats, and so on. What
-is of a class derived from one of these (`IntEnum`, `pandas.Timestamp`), or of NumPy, is taken by its value; where that
-can't be kept whole, it is a Misfit.
+Others are as for `createDataFrame`: an int where the column is of ints, a float where it is of floats, and so on. A
+value of a class derived from one of these (`IntEnum`, `pandas.Timestamp`), or of NumPy, is taken as one of the class
+itself; one that a column can't keep whole is a Misfit.
 """
 
 from __future__ import annotations

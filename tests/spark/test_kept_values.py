@@ -7,6 +7,7 @@ import datetime
 import enum
 import re
 import time
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -23,12 +24,12 @@ from sinks import PATIENCE
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._schemas import Elements
+from reactive_runtime.spark._schemas import Elements, spark_schema
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("a_zone_with_summer_time")]
 
 REFUSED: Final = "refused"
-"""What `createDataFrame` does where it raises."""
+"""Stands for an error of `createDataFrame`."""
 
 STAMPS: Final = types.StructType().add("v", "timestamp_ntz")
 DOUBLES: Final = types.StructType().add("v", "double")
@@ -371,7 +372,7 @@ TAKEN_OTHERWISE: dict[tuple[str, str], list[Any]] = {
     ("timestamp", repr(TWICE)): [TWICE, TWICE.replace(fold=1)],  # as the C library's last call left it
     ("timestamp", repr(TWICE.replace(fold=1))): [TWICE, TWICE.replace(fold=1)],
 }
-"""What `createDataFrame` makes of values that could be kept, and are not, or not always."""
+"""Values that could be kept, and that `createDataFrame` changes, or changes now and then."""
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -398,6 +399,23 @@ def test_a_day_that_the_local_clock_left_out_is_refused(spark: Any, monkeypatch:
     time.tzset()
 
 
+@dataclass
+class Order:
+    level: Level
+    name: Name | None
+    at: pandas.Timestamp
+    by: dict[Name, list[Flags]]
+
+
+def test_derived_classes_are_fields_of_a_schema(spark: Any) -> None:
+    rows = Elements("to_spark", Order)
+    kinds = [field.dataType.simpleString() for field in spark_schema("to_spark", Order)]
+    assert kinds == ["bigint", "string", "timestamp", "map<string,array<bigint>>"]
+    at = Stamp("2026-07-01 12:00", tz="UTC")
+    (row,) = rows.table([Order(Level.HIGH, Name.ONE, at, {Name.ONE: [Flags.READ]})]).to_pylist()
+    assert row == {"level": 3, "name": "one", "at": at.to_pydatetime(), "by": [("one", [1])]}
+
+
 @given(st.integers(-(2**62), 2**62) | st.integers(-(2**52), 2**52).map(lambda n: 1000 * n))
 def test_a_stamp_of_whole_microseconds_is_kept(nanoseconds: int) -> None:
     rows = Elements("to_spark", STAMPS)
@@ -407,7 +425,7 @@ def test_a_stamp_of_whole_microseconds_is_kept(nanoseconds: int) -> None:
             with pytest.raises(SparkError, match=r"field 'v': .* Spark keeps microseconds"):
                 rows.table([(value,)])
         else:
-            assert rows.table([(value,)])["v"].cast("int64").to_pylist() == [microseconds]
+            assert rows.table([(value,)])["v"].cast(pa.int64()).to_pylist() == [microseconds]
 
 
 @given(st.integers(-(2**63), 2**63 - 1) | st.integers(2**53 - 2, 2**53 + 2))

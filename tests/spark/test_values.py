@@ -52,7 +52,7 @@ READ_AND_WRITTEN: dict[str, tuple[str, ...]] = {
     "spark.sql.parquet.writeLegacyFormat": ("false", "true"),
     "spark.sql.parquet.inferTimestampNTZ.enabled": ("true", "false"),
 }
-"""What changes types and files; likewise."""
+"""Settings that change types and files; likewise."""
 
 ALL_SETTINGS = {**SETTINGS, **READ_AND_WRITTEN}
 
