@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ PAGES = [
     Path("README.md"),
     *sorted(page for page in Path("docs").rglob("*.md") if page.relative_to("docs").parts[0] not in MADE),
 ]
-EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n```output\n(.*?)```)?", re.DOTALL)
+EXAMPLE = re.compile(r"```python( continued)?\n(.*?)```\n(?:\n```output\n(.*?)```)?", re.DOTALL)
 NEEDED = {"reactive_runtime.spark": pytest.mark.spark, "spark_bridge": pytest.mark.spark, "jvm": pytest.mark.jvm}
 
 
@@ -33,10 +34,18 @@ def needs(name: str, text: str = "") -> list[pytest.MarkDecorator]:
     return [mark for part, mark in NEEDED.items() if part in name or part in imports]
 
 
+def examples(page: Path) -> Iterator[tuple[str, str]]:
+    """The code of each example, and its output; one that is continued begins with the code before it."""
+    earlier = ("", "")
+    for continued, code, output in EXAMPLE.findall(page.read_text()):
+        earlier = (f"{earlier[0]}\n{code}", earlier[1] + output) if continued else (code, output)
+        yield earlier
+
+
 EXAMPLES = [
     pytest.param(code, output, id=f"{page.name}-{number}", marks=needs("", code))
     for page in PAGES
-    for number, (code, output) in enumerate(EXAMPLE.findall(page.read_text()), start=1)
+    for number, (code, output) in enumerate(examples(page), start=1)
 ]
 MODULES = [
     "reactive_runtime",

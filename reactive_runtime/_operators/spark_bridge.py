@@ -37,14 +37,14 @@ class SparkOperators(FlowBase[T_co]):
     @overload
     @staticmethod
     def from_dataframe(
-        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["tuples"] = ..., batch_rows: int = ...
-    ) -> Flow[tuple[Any, ...]]: ...
+        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["dicts"] = ..., batch_rows: int = ...
+    ) -> Flow[dict[str, Any]]: ...
 
     @overload
     @staticmethod
     def from_dataframe(
-        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["dicts"], batch_rows: int = ...
-    ) -> Flow[dict[str, Any]]: ...
+        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["tuples"], batch_rows: int = ...
+    ) -> Flow[tuple[Any, ...]]: ...
 
     @overload
     @staticmethod
@@ -57,7 +57,7 @@ class SparkOperators(FlowBase[T_co]):
         df: DataFrame,
         *,
         prefetch_partitions: int = 1,
-        form: Literal["tuples", "dicts", "batches"] = "tuples",
+        form: Literal["dicts", "tuples", "batches"] = "dicts",
         batch_rows: int = 10_000,
     ) -> Flow[Any]:
         """The rows of a DataFrame of Spark, in the order of its partitions.
@@ -69,7 +69,7 @@ class SparkOperators(FlowBase[T_co]):
         Args:
             df: A DataFrame of Spark. Of Spark Connect the whole is computed by the server, whatever is demanded.
             prefetch_partitions: How many jobs may fetch ahead of the partition whose rows are being taken, 1 or more.
-            form: What an element is: "tuples", "dicts", or "batches" of Arrow.
+            form: What an element is: "dicts", as `map_flow` has it, "tuples", or "batches" of Arrow.
             batch_rows: How many rows are made into Python's objects at a time, and are in a batch of Arrow at most, 1
                 or more.
 
@@ -100,7 +100,7 @@ class SparkOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.spark import session
             >>> df = session("local[2]").range(0, 1000, 1, numPartitions=4)
-            >>> Flow.from_dataframe(df).map(lambda row: row[0]).sum().block()
+            >>> Flow.from_dataframe(df).map(lambda row: row["id"]).sum().block()
             499500
 
         Origin:
@@ -118,9 +118,9 @@ class SparkOperators(FlowBase[T_co]):
         trigger: Mapping[str, Any] | None = ...,
         mode: Mode = ...,
         prefetch_partitions: int = ...,
-        form: Literal["tuples"] = ...,
+        form: Literal["dicts"] = ...,
         batch_rows: int = ...,
-    ) -> Flow[tuple[Any, ...]]: ...
+    ) -> Flow[dict[str, Any]]: ...
 
     @overload
     @staticmethod
@@ -131,9 +131,9 @@ class SparkOperators(FlowBase[T_co]):
         trigger: Mapping[str, Any] | None = ...,
         mode: Mode = ...,
         prefetch_partitions: int = ...,
-        form: Literal["dicts"],
+        form: Literal["tuples"],
         batch_rows: int = ...,
-    ) -> Flow[dict[str, Any]]: ...
+    ) -> Flow[tuple[Any, ...]]: ...
 
     @overload
     @staticmethod
@@ -156,7 +156,7 @@ class SparkOperators(FlowBase[T_co]):
         trigger: Mapping[str, Any] | None = None,
         mode: Mode = "append",
         prefetch_partitions: int = 1,
-        form: Literal["tuples", "dicts", "batches"] = "tuples",
+        form: Literal["dicts", "tuples", "batches"] = "dicts",
         batch_rows: int = 10_000,
     ) -> Flow[Any]:
         """The rows of a streaming DataFrame of Spark, as its query brings them.
@@ -199,7 +199,7 @@ class SparkOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.spark import session
             >>> ticks = session("local[2]").readStream.format("rate").options(rowsPerSecond=100, numPartitions=1).load()
-            >>> Flow.from_stream(ticks).map(lambda row: row[1]).take(3).to_list().block()
+            >>> Flow.from_stream(ticks).map(lambda row: row["value"]).take(3).to_list().block()
             [0, 1, 2]
 
         Origin:

@@ -5,13 +5,14 @@ elements ──▶ gathered ──▶ waits ──▶ written: one job, one batc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
 from reactive_runtime._flow import Flow
 from reactive_runtime.spark._jobs import Jobs
+from reactive_runtime.spark._parquet_settings import Check
 from reactive_runtime.spark._schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark._spark_errors import is_connected
 from reactive_runtime.spark._values import LARGE, arrow_fields, reader, without_tags, writer
@@ -44,11 +45,16 @@ class Batches(Generic[T]):
         self._seconds = seconds
 
     def written(
-        self, write_of: Callable[[Jobs], Write], *, nothing: type[Exception] | tuple[()] = ()
+        self,
+        write_of: Callable[[Jobs], Write],
+        *,
+        checks: Callable[[], Sequence[Check]] = tuple,
+        nothing: type[Exception] | tuple[()] = (),
     ) -> primitives.Future[int]:
         """Each batch as a DataFrame to `write_of(jobs)`; how many elements that were.
 
-        An error of the kind `nothing` is the end, and counts as none.
+        Each column is looked at with `checks` before it is written. An error of the kind `nothing` is the end, and
+        counts as none.
         """
         jobs = Jobs(self.spark, "to_spark", 2)
         try:
@@ -69,7 +75,7 @@ class Batches(Generic[T]):
             write.end(lambda: frame(arrow_fields(self.schema).empty_table()))
             return 0
 
-        return self.into(jobs, put, end=end, nothing=nothing)
+        return self.into(jobs, put, end=end, checks=checks, nothing=nothing)
 
     def into(
         self,
@@ -77,6 +83,7 @@ class Batches(Generic[T]):
         put: Callable[[pyarrow.Table], int],
         *,
         end: Callable[[], int] = lambda: 0,
+        checks: Callable[[], Sequence[Check]] = tuple,
         nothing: type[Exception] | tuple[()] = (),
         close: Callable[[], object] = lambda: None,
     ) -> primitives.Future[int]:
@@ -84,14 +91,17 @@ class Batches(Generic[T]):
 
         An error of the kind `nothing` is the end, with 0. `close` is called at the end of all.
         """
-        rows = Elements("to_spark", self.schema)
         batches: Flow[list[T]]
         if self._seconds is None:
             batches = self._source.batch(self._batch_rows)
         else:
             batches = self._source.buffer_timeout(self._batch_rows, self._seconds)
+
+        def made() -> Flow[pyarrow.Table]:
+            return batches.map(Elements("to_spark", self.schema, jobs.call((), checks)).table)
+
         # On a thread of ours, where none was chosen: a batch is gathered, and one waits, while one is written.
-        tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
+        tables = Flow.defer(made).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, put, table), jobs.pool, concurrency=1)
         ended = Flow.from_callable(lambda: jobs.call(0, end)).subscribe_on(jobs.pool)
         whole = written.concat_with(ended)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of", "form_of_schema"]
 
-Rows = Literal["tuples", "dicts", "batches"]
+Rows = Literal["dicts", "tuples", "batches"]
 
 _MOST: Final = 64
 """Partitions of one job, at the most."""
@@ -198,7 +198,7 @@ def _changed(kind: DataType) -> DataType:
 Form = Callable[[Iterable["pyarrow.RecordBatch"]], Iterable[Any]]
 """Makes the elements of the batches of a partition."""
 
-FORMS: Final[tuple[Rows, ...]] = ("tuples", "dicts", "batches")
+FORMS: Final[tuple[Rows, ...]] = ("dicts", "tuples", "batches")
 
 _BYTEARRAYS: Final = "spark.sql.execution.pyspark.binaryAsBytes"
 

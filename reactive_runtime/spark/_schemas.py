@@ -6,6 +6,7 @@ dataclass, a TypedDict, a model of pydantic. `X | None` is a column that may be 
     int float bool str bytes    long, double, boolean, string, binary
     date datetime time timedelta    date, timestamp, time, interval
     Decimal                     decimal(38, 18)
+    a class derived from one of these (IntEnum, pandas.Timestamp)   as of that one
     list[X] set[X] tuple[X, ...] dict[K, V]     array, array, array, map
     a class with annotated fields               struct
 """
@@ -34,6 +35,7 @@ from typing import (
 
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark._casts import cast
 from reactive_runtime.spark._values import Misfit, arrow_fields, first_line, mapped, twice, writer
 
 if TYPE_CHECKING:
@@ -171,6 +173,8 @@ def _type(what: str, name: str, hint: Any) -> Any:
         return pa.map_(_type(what, name, arguments[0]), _field(what, "value", arguments[1]))
     if isinstance(hint, type) and (hints := _hints(hint)):
         return pa.struct([_field(what, f"{name}.{inner}", item).with_name(inner) for inner, item in hints.items()])
+    if isinstance(hint, type) and (base := next((kind for kind in hint.__mro__ if kind in _PLAIN), None)):
+        return _PLAIN[base](pa)
     raise SparkError(f"{what}: field {name!r}: {hint} has no type in Spark; convert it, or give the schema by hand")
 
 
@@ -180,8 +184,9 @@ class Elements:
     One for each subscription, which it counts the elements of; calls are serial.
     """
 
-    def __init__(self, what: str, schema: Any) -> None:
+    def __init__(self, what: str, schema: Any, checks: Sequence[Callable[[Any], None]] = ()) -> None:
         struct = spark_schema(what, schema)
+        self._checks = checks  # each is given each column, and raises Misfit
         self._what = what
         self._schema = arrow_fields(struct)
         self._writes = [writer(field.dataType, nullable=field.nullable) for field in struct]
@@ -202,18 +207,38 @@ class Elements:
     def _together(self, batches: Sequence[Any]) -> pyarrow.Table:
         import pyarrow as pa
 
-        tables = []
-        for place, batch in enumerate(batches):
+        return pa.concat_tables([self._of_batch(place, batch) for place, batch in enumerate(batches)])
+
+    def _of_batch(self, place: int, batch: Any) -> pyarrow.Table:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        if not isinstance(table, pa.Table):
+            number = self._seen + place
+            raise SparkError(f"{self._what}: element {number}: {shown(batch)} is no batch, as the first was")
+        if table.schema.equals(self._schema) and not self._checks:
+            return table
+        names = self._schema.names
+        if table.schema.names != names:
+            given = table.schema.names
+            for name in names:
+                if given.count(name) != 1:
+                    raise self._misfit(place, name, f"an Arrow batch has {given.count(name)} such columns")
+            for name in given:
+                if name not in names:
+                    raise self._misfit(place, name, "a column of an Arrow batch, is not in the schema")
+            table = table.select(names)
+        columns = []
+        for at, field in enumerate(self._schema):
             try:
-                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                named = table if table.schema.names == self._schema.names else table.select(self._schema.names)
-                tables.append(named.cast(self._schema))
-            except (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError) as error:
-                raise SparkError(
-                    f"{self._what}: element {self._seen + place}, an Arrow batch, does not fit the schema:"
-                    f" {first_line(error)}"
-                ) from error
-        return pa.concat_tables(tables)
+                column = cast(table.column(at), field)
+                for chunk in column.chunks:
+                    self._checked(chunk)
+                columns.append(column)
+            except Misfit as misfit:
+                why = f"an Arrow batch: {misfit.why}"
+                raise self._misfit(place, f"{field.name}{misfit.path}", why) from misfit
+        return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _columns(self, elements: Sequence[Any]) -> list[Any]:
         first = elements[0]
@@ -272,10 +297,15 @@ class Elements:
 
     def _column(self, place: int, values: list[Any]) -> Any:
         try:
-            return self._writes[place](values, None)
+            return self._checked(self._writes[place](values, None))
         except Misfit as misfit:
             name = f"{self._schema.names[place]}{misfit.path}"
             raise self._misfit(misfit.place, name, misfit.why) from misfit
+
+    def _checked(self, column: Any) -> Any:
+        for check in self._checks:
+            check(column)
+        return column
 
     def _misfit(self, place: int, name: str, why: str) -> SparkError:
         return SparkError(f"{self._what}: element {self._seen + place}, field {name!r}: {why}")

@@ -153,7 +153,7 @@ def read_feed(folder: str | Path, *, session: SparkSession | None = None) -> Dat
         3
         >>> rows = Flow.from_stream(read_feed(folder), trigger={"availableNow": True})
         >>> list(rows)
-        [(0,), (1,), (2,)]
+        [{'n': 0}, {'n': 1}, {'n': 2}]
     """
     place = folder_of("read_feed", folder)
     schema = schema_of("read_feed", place)

@@ -19,6 +19,7 @@ from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._batches import Batches
 from reactive_runtime.spark._jobs import Jobs
 from reactive_runtime.spark._marks import Once, marked
+from reactive_runtime.spark._parquet_settings import kept_in_parquet
 from reactive_runtime.spark._segments import Segments, folder_of
 from reactive_runtime.spark._spark_errors import not_stopped
 from reactive_runtime.spark._table_sink import SparkTableSink
@@ -407,7 +408,7 @@ class SparkSink(Generic[T]):
         """
         sink = self._given("jdbc", None, mode, None, {})
         given = None if properties is None else dict(properties)
-        return sink._written(lambda writer: writer.jdbc(url, table, properties=given), None)
+        return sink._written(lambda writer: writer.jdbc(url, table, properties=given), None, "jdbc")
 
     def foreachBatch(self, func: Callable[[DataFrame, int], object]) -> primitives.Future[int]:  # noqa: N802
         """Run the flow, and call a function with each micro-batch, to merge it into a table, say.
@@ -540,8 +541,10 @@ class SparkSink(Generic[T]):
             return None
         return f"delta.`{path.replace('`', '``')}`"
 
-    def _written(self, write: Callable[[DataFrameWriter], object], table: str | None) -> primitives.Future[int]:
-        """Run the flow in the mode of the sink; `write` ends the calls of a writer."""
+    def _written(
+        self, write: Callable[[DataFrameWriter], object], table: str | None, format: str | None = None
+    ) -> primitives.Future[int]:
+        """Run the flow in the mode of the sink; `write` ends the calls of a writer, which is of the `format`."""
 
         def to(mode: str) -> Callable[..., object]:
             def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:
@@ -556,7 +559,11 @@ class SparkSink(Generic[T]):
             marks = marked(self._once, self._batches.spark, None if create else table)
             return Append(to("append"), jobs.over, create=create, marks=marks)
 
-        return self._batches.written(write_of, nothing=IsThereError if self._mode == "ignore" else ())
+        return self._batches.written(
+            write_of,
+            checks=lambda: kept_in_parquet(self._batches.spark, format or self._format),
+            nothing=IsThereError if self._mode == "ignore" else (),
+        )
 
 
 _MODES: Final = ("append", "overwrite", "ignore", "error", "errorifexists", "default")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._homes import at_home
 from reactive_runtime.spark._batches import Batches
 from reactive_runtime.spark._marks import Once, marked
+from reactive_runtime.spark._parquet_settings import Check, kept_in_parquet
 from reactive_runtime.spark._writes import NO_OPTIONS, Append, Call, called, no_transaction, replacing
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class SparkTableSink(Generic[T]):
         return self._batches.written(
             lambda jobs: Append(
                 self._to("append"), jobs.over, marks=marked(self._once, self._batches.spark, self._table)
-            )
+            ),
+            checks=self._checks,
         )
 
     def create(self) -> primitives.Future[int]:
@@ -128,7 +130,8 @@ class SparkTableSink(Generic[T]):
                 jobs.over,
                 create=self._to("create"),
                 marks=marked(self._once, self._batches.spark, None),
-            )
+            ),
+            checks=self._checks,
         )
 
     def replace(self) -> primitives.Future[int]:
@@ -182,7 +185,11 @@ class SparkTableSink(Generic[T]):
         return SparkTableSink(self._batches, self._table, (*self._calls, (name, arguments, named)), self._once)
 
     def _replaced(self, how: str, *arguments: Any) -> primitives.Future[int]:
-        return self._batches.written(lambda _: replacing(self._to(how, *arguments), self._once))
+        return self._batches.written(lambda _: replacing(self._to(how, *arguments), self._once), checks=self._checks)
+
+    def _checks(self) -> Sequence[Check]:
+        used = [arguments[0] for name, arguments, _ in self._calls if name == "using"]
+        return kept_in_parquet(self._batches.spark, used[-1] if used else "parquet")
 
     def _to(self, how: str, *arguments: Any) -> Callable[..., object]:
         # What describes a table is for one that is made: a writer that appends has no use for it.

@@ -29,7 +29,7 @@ from reactive_runtime.spark._task_input import Counter, TaskInput, failed
 from reactive_runtime.spark._task_metrics import TaskMetrics
 from reactive_runtime.spark._task_output import TaskOutput
 from reactive_runtime.spark._travel import travels
-from reactive_runtime.spark._values import arrow_fields
+from reactive_runtime.spark._values import arrow_fields, reader
 from reactive_runtime.spark._worker_stream import sent
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def map_flow(
         fn: Is given the rows of a partition as a flow, and returns a flow of what becomes rows: mappings, sequences,
             objects, or Arrow batches; see `reactive_runtime.spark._schemas`.
         schema: Of the rows that the flow gives; as `reactive_runtime.spark._schemas` takes it.
-        form: What an element is: "dicts", "tuples", or "batches" of Arrow.
+        form: What an element is: "dicts", as `Flow.from_dataframe` has it, "tuples", or "batches" of Arrow.
         batch_rows: How many rows go on as one batch, at most, 1 or more.
         max_delay: After how many seconds a row goes on in a batch that is not full; from 0.
         on_error: "fail": the task fails. "column": a row that fails becomes a row with an error.
@@ -216,7 +216,8 @@ class TaskFlow:
 
         Returns:
             An iterator of a `Row` of `schema` for each element, which cancels the flow when it is closed. It raises a
-            SparkError where the flow failed, or an element has not the fields of the schema.
+            SparkError where the flow failed, or an element has not the fields of the schema, or a value that does not
+            fit its field.
 
         Thread:
             A flow without a boundary runs on the one that iterates, so that it may use the state of a processor.
@@ -310,11 +311,14 @@ class _Task:
 
         names = self._given.names
         kind = Row(*names)
+        elements = Elements(self._what, self._given)
+        reads = [reader(field.dataType) for field in self._given]
         taken = [TaskInput([item], _as_they_are) for item in inputs]  # type: ignore[list-item]  # no batches of Arrow
         with self._running(taken) as running, self._iterated(taken) as made:
             for element in made:
                 running.given += 1
-                yield kind(*_values(element, names))
+                table = elements.table([tuple(_values(element, names))])
+                yield kind(*(read(column.chunk(0))[0] for read, column in zip(reads, table.columns, strict=True)))
 
     def _iterated(self, taken: Sequence[TaskInput]) -> closing[Any]:
         return closing(iter(self._made(*(Flow.from_supplier(item.rows) for item in taken))))

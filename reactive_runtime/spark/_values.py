@@ -6,30 +6,33 @@ column does not fit is it looked through, for the value to name.
 
     out                                        in
     timestamp     datetime, local, no zone     datetime: one without a zone is local
-    timestamp_ntz datetime, no zone            datetime: its zone is left out
+    timestamp_ntz datetime, no zone            datetime, no zone
+    date          date                         date, or a datetime at midnight, no zone
     struct        Row                          mapping, sequence, or object with these attributes
     array         list                         list, tuple, array, set, or array of NumPy
     map           dict                         dict
     variant, geometry, a type of the user's    their own classes, both ways
 
-Others are as for `createDataFrame`: an int where the column is of ints, a float where it is of floats, and so on.
+Others are as for `createDataFrame`: an int where the column is of ints, a float where it is of floats, and so on. A
+value of a class derived from one of these (`IntEnum`, `pandas.Timestamp`), or of NumPy, is taken as one of the class
+itself; one that a column can't keep whole is a Misfit.
 """
 
 from __future__ import annotations
 
 import array
 import datetime
-import decimal
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from inspect import signature
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._texts import shown
+from reactive_runtime.spark._plain_values import PLAIN, of_python, prepared, taken_types
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,6 +45,7 @@ __all__ = [
     "Write",
     "arrow_fields",
     "first_line",
+    "in_range",
     "mapped",
     "reader",
     "twice",
@@ -345,63 +349,6 @@ def _all_there(column: Any) -> Any:
     return pa.Array.from_buffers(kind, len(column), buffers, null_count=0, children=children)
 
 
-def _takes(kind: DataType) -> tuple[type, ...]:
-    from pyspark.sql import types
-
-    known: dict[type[DataType], tuple[type, ...]] = {
-        types.BooleanType: (bool,),
-        types.ByteType: (int,),
-        types.ShortType: (int,),
-        types.IntegerType: (int,),
-        types.LongType: (int,),
-        types.FloatType: (float,),
-        types.DoubleType: (float,),
-        types.DecimalType: (decimal.Decimal,),
-        types.StringType: (str,),
-        types.BinaryType: (bytes, bytearray),
-        types.DateType: (datetime.date, datetime.datetime),
-        types.TimeType: (datetime.time,),
-        types.TimestampType: (datetime.datetime,),
-        types.TimestampNTZType: (datetime.datetime,),
-        types.DayTimeIntervalType: (datetime.timedelta,),
-        types.VariantType: (types.VariantVal,),
-        types.GeometryType: (types.Geometry,),
-        types.GeographyType: (types.Geography,),
-        types.NullType: (),
-    }
-    return known[type(kind)]
-
-
-def _prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
-    """What is done to values before Arrow converts them."""
-    from pyspark.sql import types
-
-    each: Callable[[Any], Any]
-    if isinstance(kind, types.TimestampType):
-        zone = datetime.UTC  # where there is no zone, it is the local one
-        each = lambda value: value.astimezone(zone)  # noqa: E731
-    elif isinstance(kind, types.TimestampNTZType):
-        each = lambda value: value.replace(tzinfo=None)  # noqa: E731
-    elif isinstance(kind, types.DecimalType):
-        each = _finite
-    elif isinstance(kind, types.VariantType | types.GeometryType | types.GeographyType):
-        each = lambda value: {name: _bytes(part) for name, part in kind.toInternal(value).items()}  # noqa: E731
-    else:
-        return None
-    return lambda values: [None if value is None else each(value) for value in values]
-
-
-def _finite(value: decimal.Decimal) -> decimal.Decimal:
-    """Arrow has neither NaN nor infinity among its decimals, and would make a null of the first."""
-    if not value.is_finite():
-        raise ValueError("Spark's decimals have neither NaN nor infinity: give None, or take the type double")
-    return value
-
-
-def _bytes(part: Any) -> Any:
-    return bytes(part) if isinstance(part, bytearray | memoryview) else part
-
-
 _REFUSED: Final = (TypeError, ValueError, OverflowError, ArithmeticError)  # those of Arrow among them
 
 
@@ -409,17 +356,19 @@ class _PlainWriter:
     """Of a type that has no other in it."""
 
     def __init__(self, kind: DataType) -> None:
+        taken = taken_types(kind)
         self._arrow = _arrow_type(kind)
-        self._takes = frozenset({NoneType, *_takes(kind)})
-        self._strings = str in self._takes
-        self._prepared = _prepared(kind)
+        self._takes = frozenset({NoneType, *taken} - {memoryview})
+        self._known = tuple(self._takes)
+        self._plain = [(base, PLAIN[base]) for base in taken if base in PLAIN]
+        self._prepared = prepared(kind)
 
     def __call__(self, values: list[Any], absent: Sequence[bool] | None) -> Any:
         if not self._takes.issuperset(map(type, values)):
-            values = list(map(_of_python, values))
-            for place, value in enumerate(values):
-                if not self._taken(value):
-                    raise Misfit(place, "", self._why(value))
+            values = [
+                value if type(value) in self._takes else self._made_plain(place, value)
+                for place, value in enumerate(values)
+            ]
         try:
             return self._column(values)
         except _REFUSED as error:
@@ -430,35 +379,43 @@ class _PlainWriter:
                     raise Misfit(place, "", f"{self._why(value)}: {first_line(misfit)}") from misfit
             raise Misfit(0, "", first_line(error)) from error
 
-    def _taken(self, value: Any) -> bool:
-        return type(value) in self._takes or (self._strings and isinstance(value, str))
+    def _made_plain(self, place: int, value: Any) -> Any:
+        """The value as one of the types that Arrow is given: of a class derived from these, and of NumPy."""
+        try:
+            if not isinstance(value, self._known):
+                value = of_python(value)
+            if type(value) in self._takes:
+                return value
+            if not isinstance(value, bool):  # an int to Python
+                for base, plain in self._plain:
+                    if isinstance(value, base):
+                        return plain(value)
+        except _REFUSED as error:
+            raise Misfit(place, "", f"{self._why(value)}: {first_line(error)}") from error
+        raise Misfit(place, "", self._why(value))
 
     def _column(self, values: list[Any]) -> Any:
         import pyarrow as pa
 
         made = pa.array(values if self._prepared is None else self._prepared(values), self._arrow)
-        if pa.types.is_float32(self._arrow):
-            self._no_overflow(values, made)
-        return made
-
-    def _no_overflow(self, values: list[Any], made: Any) -> None:
-        """Of a number that is too large for 32 bits Arrow makes an infinity."""
-        import pyarrow.compute as pc
-
-        infinite = pc.is_inf(made)
-        if not pc.any(infinite).as_py():
-            return
-        for value, became in zip(values, infinite.to_pylist(), strict=True):
-            if became and not math.isinf(value):
-                raise OverflowError("it is too large for 32 bits: take the type double")
+        return in_range(values, made) if pa.types.is_float32(self._arrow) else made
 
     def _why(self, value: Any) -> str:
         return f"{shown(value)} ({type(value).__name__}) is no {self._arrow}"
 
 
-def _of_python(value: Any) -> Any:
-    """A value of NumPy as one of Python's."""
-    return value.tolist() if type(value).__module__ == "numpy" else value
+def in_range(values: Iterable[Any], made: Any) -> Any:
+    """The column of 32 bits; OverflowError for a number that Arrow made an infinity there, or a 0."""
+    import pyarrow.compute as pc
+
+    compute: Any = pc
+    edges: Any = compute.or_(compute.is_inf(made), compute.equal(made, 0))
+    if compute.any(edges).as_py():
+        for value, became in zip(values, edges.to_pylist(), strict=True):
+            if became and value and not math.isinf(value):
+                size = "large" if abs(value) > 1 else "small"
+                raise OverflowError(f"{value!r} is too {size} for 32 bits: take the type double")
+    return made
 
 
 class _ListWriter:
@@ -473,7 +430,7 @@ class _ListWriter:
         import pyarrow as pa
 
         if not self._takes.issuperset(map(type, values)):
-            values = list(map(_of_python, values))
+            values = list(map(_of_array, values))
             for place, value in enumerate(values):
                 if not isinstance(value, NoneType | list | tuple | array.array | set | frozenset):
                     raise Misfit(place, "", f"{shown(value)} ({type(value).__name__}) is no {self._arrow}")
@@ -485,6 +442,11 @@ class _ListWriter:
             raise Misfit(place, f"[{misfit.place - offsets[place]}]{misfit.path}", misfit.why) from misfit
         make: Any = pa.ListArray.from_arrays
         return make(pa.array(offsets, pa.int32()), elements, type=self._arrow, mask=nulls)
+
+
+def _of_array(value: Any) -> Any:
+    """An array of NumPy as a list; what has no elements as it is."""
+    return of_python(value) if getattr(value, "ndim", 0) else value
 
 
 def _offsets(values: list[Any]) -> tuple[list[int], Any]:
@@ -506,6 +468,7 @@ class _MapWriter:
 
     def __init__(self, kind: Any, write_key: Write, write_value: Write) -> None:
         self._arrow = _arrow_type(kind)
+        self._merges = _merges(kind.keyType)
         self._write_key = write_key
         self._write_value = write_value
 
@@ -523,6 +486,8 @@ class _MapWriter:
         except Misfit as misfit:
             place = _holding(offsets, misfit.place)
             raise Misfit(place, misfit.path, f"a key: {misfit.why}") from misfit
+        if self._merges and any(value is not None and len(value) > 1 for value in values):
+            _no_merged(offsets, keys, key_column)
         try:
             value_column = self._write_value(found, None)
         except Misfit as misfit:
@@ -530,6 +495,25 @@ class _MapWriter:
             raise Misfit(place, f"[{shown(keys[misfit.place])}]{misfit.path}", misfit.why) from misfit
         make: Any = pa.MapArray.from_arrays
         return make(pa.array(offsets, pa.int32()), key_column, value_column, type=self._arrow, mask=nulls)
+
+
+def _merges(kind: DataType) -> bool:
+    """Whether keys that differ in Python may be one in Spark: a time with and without its zone, for instance."""
+    from pyspark.sql import types
+
+    return not isinstance(kind, types.StringType | types.IntegralType | types.BooleanType | types.BinaryType)
+
+
+def _no_merged(offsets: Sequence[int], keys: Sequence[Any], column: Any) -> None:
+    import pyarrow as pa
+
+    numbers = column.view("int64") if pa.types.is_timestamp(column.type) else column
+    made = list(map(repr, numbers.to_pylist()))
+    for place, (first, last) in enumerate(pairwise(offsets)):
+        if len(set(made[first:last])) < last - first:
+            lost = next(at for at in range(first, last) if made[at] in made[first:at])
+            why = f"a key: {shown(keys[lost])} is one that is there already, as Spark keeps it"
+            raise Misfit(place, "", why)
 
 
 class _StructWriter:

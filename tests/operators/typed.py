@@ -275,11 +275,12 @@ def sinks() -> None:
 
 
 def spark(df: DataFrame, session: SparkSession) -> None:
-    assert_type(Flow.from_dataframe(df), Flow[tuple[Any, ...]])
+    assert_type(Flow.from_dataframe(df), Flow[dict[str, Any]])
     assert_type(Flow.from_dataframe(df, form="dicts"), Flow[dict[str, Any]])
+    assert_type(Flow.from_dataframe(df, form="tuples"), Flow[tuple[Any, ...]])
     assert_type(Flow.from_dataframe(df, prefetch_partitions=2, form="batches"), Flow[pyarrow.RecordBatch])
-    assert_type(Flow.from_stream(df), Flow[tuple[Any, ...]])
-    assert_type(Flow.from_stream(df, form="dicts"), Flow[dict[str, Any]])
+    assert_type(Flow.from_stream(df), Flow[dict[str, Any]])
+    assert_type(Flow.from_stream(df, form="tuples"), Flow[tuple[Any, ...]])
     assert_type(Flow.from_stream(df, checkpoint="folder", mode="append", form="batches"), Flow[pyarrow.RecordBatch])
     assert_type(f.to_spark(session, "n long"), SparkSink[int])
     assert_type(Pipeline[int, str]()(f), Flow[str])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     made = session("local[2]", {**BRIEF, **SETTINGS, **tables, "spark.driver.memory": "2g"})
     yield made
     made.stop()
+
+
+@pytest.fixture
+def a_zone_with_summer_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Where what is local is not UTC, and some hours are there twice, others not at all."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ pool = Threads(4)
 twice = lambda row: {"n": 2 * row["id"]}
 fn = lambda rows: rows.map_parallel(twice, pool, concurrency=4)
 doubled = map_flow(spark.range(0, 1000, 1, 4), fn, "n long", metrics=metrics)
-print(sum(row[0] for row in Flow.from_dataframe(doubled)), metrics.given, flush=True)
+print(sum(row["n"] for row in Flow.from_dataframe(doubled)), metrics.given, flush=True)
 written = Flow.range(100).map(lambda n: (n,)).to_spark(spark, "n long", batch_rows=40)
 print(written.parquet(folder / "out").result(), flush=True)
 print(spark.read.parquet(str(folder / "out")).count(), flush=True)
@@ -65,7 +65,8 @@ def told(what):
         print(f"{type(error).__name__}: {error}", flush=True)
 
 where = str(folder)
-print(sum(row[0] for row in Flow.from_dataframe(spark.range(0, 1000, 1, 4).mapInArrow(lost, "id long"))), flush=True)
+again = Flow.from_dataframe(spark.range(0, 1000, 1, 4).mapInArrow(lost, "id long"))
+print(sum(row["id"] for row in again), flush=True)
 told(lambda: list(Flow.from_dataframe(spark.range(0, 10, 1, 1).mapInArrow(always, "id long"))))
 rows, stream = Flow.just((1,)).to_spark(spark, "n long"), spark.readStream.format("rate").load()
 spark.stop()

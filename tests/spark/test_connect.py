@@ -60,8 +60,8 @@ TYPES = (
 
 def as_collected():
     df = spark.sql(TYPES)
-    variants = [row[0].toPython() for row in Flow.from_dataframe(spark.sql("select parse_json('[1, null]')"))]
-    rows = [*map(repr, Flow.from_dataframe(df, batch_rows=2))]
+    variants = [row["v"].toPython() for row in Flow.from_dataframe(spark.sql("select parse_json('[1, null]') v"))]
+    rows = [*map(repr, Flow.from_dataframe(df, form="tuples", batch_rows=2))]
     return rows == [repr(tuple(row)) for row in df.collect()] and variants == [[1, None]]
 
 
@@ -96,7 +96,7 @@ unlucky = spark.range(0, 40, 1, 4).selectExpr("if(id = 25, raise_error('out of l
 
 
 def frames_out():
-    told(lambda: Flow.from_dataframe(doubled, form="dicts").map(lambda row: row["n"]).sum().block())
+    told(lambda: Flow.from_dataframe(doubled).map(lambda row: row["n"]).sum().block())
     told(as_collected)
     told(lambda: list(Flow.from_dataframe(unlucky)))
     told(lambda: list(Flow.from_dataframe(spark.range(0))))

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def first(row: Any) -> Any:
-    return row[0]
+    (value,) = row.values()
+    return value
 
 
 def stream_of(spark: Any, folder: Path, files: int = 3, rows: int = 7) -> Any:
@@ -100,11 +101,9 @@ def test_nothing_comes_without_demand_and_a_cancel_from_inside_is_the_last(
 
 def test_elements_are_tuples_dicts_or_batches_of_so_many_rows(spark: Any) -> None:
     df = spark.sql("select * from values (1, 'a', 1.5D), (2, null, null) as (n, s, x)").coalesce(1)
-    assert list(Flow.from_dataframe(df)) == [(1, "a", 1.5), (2, None, None)]
-    assert list(Flow.from_dataframe(df, form="dicts")) == [
-        {"n": 1, "s": "a", "x": 1.5},
-        {"n": 2, "s": None, "x": None},
-    ]
+    dicts = [{"n": 1, "s": "a", "x": 1.5}, {"n": 2, "s": None, "x": None}]
+    assert list(Flow.from_dataframe(df)) == list(Flow.from_dataframe(df, form="dicts")) == dicts
+    assert list(Flow.from_dataframe(df, form="tuples")) == [(1, "a", 1.5), (2, None, None)]
     one, two = Flow.from_dataframe(df, form="batches", batch_rows=1)
     assert (one.num_rows, two.num_rows, one.schema.names) == (1, 1, ["n", "s", "x"])
     assert pa.Table.from_batches([one, two]).to_pylist() == df.toArrow().to_pylist()
@@ -115,13 +114,13 @@ def test_every_type_comes_as_spark_itself_gives_it(spark: Any) -> None:
         "select 1Y as b, 2S as s, 3 as i, 4L as l, 1.5F as f, 2.5D as d, 3.50BD as m, true as t, binary('x') as y,"
         " date'2026-11-22' as day, array(1, 2) as a, map('k', 1) as k, named_struct('p', 1) as n from range(0, 3, 1, 2)"
     )
-    assert list(Flow.from_dataframe(df)) == list(map(tuple, df.collect()))
+    assert list(Flow.from_dataframe(df)) == [row.asDict() for row in df.collect()]
 
 
 def test_a_shuffle_is_planned_once_and_its_partitions_come_in_order(spark: Any) -> None:
     df = spark.range(0, 100, 1, 4).selectExpr("id % 10 as k").groupBy("k").count().orderBy("k")
     flow = Flow.from_dataframe(df, prefetch_partitions=2)
-    assert list(flow) == list(flow) == [(k, 10) for k in range(10)]
+    assert list(flow) == list(flow) == [{"k": k, "count": 10} for k in range(10)]
 
 
 def test_an_empty_frame_completes(spark: Any) -> None:
@@ -240,7 +239,7 @@ def test_a_job_that_fails_does_not_take_the_one_before_it_along(spark: Any, tmp_
     until(lambda: len(spark.sparkContext.statusTracker().getActiveJobsIds()) <= 1)
     told.touch()
     sink.wait()
-    assert [row[0] for row in sink.elements] == list(range(20))
+    assert [row["id"] for row in sink.elements] == list(range(20))
     assert "no such customer" in str(sink.error)
 
 
@@ -260,7 +259,7 @@ def test_an_error_of_a_function_in_a_worker_is_the_reason(spark: Any) -> None:
         ({"df": 7}, TypeError, "from_dataframe: a DataFrame is needed, not int"),
         ({"prefetch_partitions": 0}, ValueError, "prefetch_partitions must be at least 1"),
         ({"batch_rows": 0}, ValueError, "batch_rows must be at least 1"),
-        ({"form": "lists"}, ValueError, "form must be one of tuples, dicts, batches, not 'lists'"),
+        ({"form": "lists"}, ValueError, "form must be one of dicts, tuples, batches, not 'lists'"),
     ],
 )
 def test_wrong_arguments_are_reported_where_the_flow_is_made(
@@ -324,7 +323,7 @@ def test_an_error_of_the_query_is_the_flows(spark: Any, tmp_path: Path) -> None:
 
 def test_what_a_stream_has_added_up_comes_in_the_mode_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
     counts = stream_of(spark, tmp_path / "in", files=2).selectExpr("n % 2 as k").groupBy("k").count()
-    whole = Flow.from_stream(counts, trigger={"availableNow": True}, mode="complete")
+    whole = Flow.from_stream(counts, trigger={"availableNow": True}, mode="complete", form="tuples")
     assert sorted(whole) == [(0, 4), (0, 7), (1, 3), (1, 7)]
     with pytest.raises(ValueError, match="from_stream: mode must be one of append, update, complete, not 'replace'"):
         Flow.from_stream(counts, mode="replace")  # type: ignore[call-overload]

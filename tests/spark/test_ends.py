@@ -63,7 +63,7 @@ def test_a_query_that_another_stops_ends_its_flow_with_an_error(
     # What was not taken comes again.
     first = demand // 7 * 7
     again = Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=ALL)
-    assert [row[0] for row in again] == list(range(first, 21))
+    assert [row["n"] for row in again] == list(range(first, 21))
 
 
 def test_a_query_that_another_stops_ends_a_flow_without_demand_whose_batch_waits(
@@ -113,7 +113,7 @@ def test_a_second_run_of_a_checkpoint_ends_the_first_which_says_so(spark: Any, t
     one = Sink(3)
     flow.subscribe(one)
     one.wait_for(3)
-    assert [row[0] for row in flow] == list(range(21))
+    assert [row["n"] for row in flow] == list(range(21))
     assert ended(one) == f"from_stream: another run of the checkpoint {tmp_path}/checkpoint has begun, and ended this"
 
 
@@ -127,7 +127,7 @@ def test_a_query_that_is_stopped_between_two_batches_is_not_at_its_end(spark: An
     stops = threading.Thread(target=query.stop)
 
     def stop_at_the_last(sink: Any, element: Any) -> None:
-        if element[0] == 6:
+        if element["n"] == 6:
             stops.start()
             until(lambda: not query.isActive)
 

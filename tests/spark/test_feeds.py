@@ -251,7 +251,7 @@ def test_a_feed_is_read_in_another_process_beside_the_one_that_feeds_it(spark: A
     try:
         rows = Flow.from_stream(read_feed(feed, session=spark), checkpoint=tmp_path / "checkpoint")
         taken: list[int] = []
-        handle = rows.map(lambda row: row[0]).subscribe(taken.append)
+        handle = rows.map(lambda row: row["n"]).subscribe(taken.append)
         until(lambda: len(taken) >= 30)
     finally:
         gone(writer)
@@ -268,7 +268,7 @@ def test_a_feed_is_read_by_the_name_of_its_format(spark: Any, tmp_path: Path) ->
     fed(spark, tmp_path / "feed", Flow.range(7)).done.result(PATIENCE)
     df = spark.readStream.format("reactive_runtime_segments").load(str(tmp_path / "feed"))
     assert df.schema == read_feed(tmp_path / "feed").schema
-    assert list(Flow.from_stream(df, trigger={"availableNow": True})) == [(n,) for n in range(7)]
+    assert list(Flow.from_stream(df, trigger={"availableNow": True})) == [{"n": n} for n in range(7)]
 
 
 def test_a_folder_without_a_feed_is_an_error(tmp_path: Path) -> None:
@@ -283,7 +283,11 @@ def test_an_address_is_a_folder_or_is_refused(spark: Any, tmp_path: Path, monkey
     for place, folder in ((f"file://{tmp_path}/a%20b", "a b"), (f"file:{tmp_path}/c", "c"), ("d", "d")):
         assert rows.stream(place).done.result(PATIENCE) == 3
         assert elements_fed(place) == elements_fed(tmp_path / folder) == 3
-        assert list(Flow.from_stream(read_feed(place), trigger={"availableNow": True})) == [(0,), (1,), (2,)]
+        assert list(Flow.from_stream(read_feed(place), trigger={"availableNow": True})) == [
+            {"n": 0},
+            {"n": 1},
+            {"n": 2},
+        ]
     for place in ("s3a://bucket/feed", "hdfs://host/feed", "file://host/feed"):
         words = rf"{re.escape(place)}: a feed is a folder that this process and the executors see by its path"
         with pytest.raises(SparkError, match=f"^to_spark: {words}"):

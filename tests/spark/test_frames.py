@@ -45,7 +45,7 @@ def test_rows_of_a_partition_come_while_its_task_runs(spark: Any, tmp_path: Path
             yield batch
 
     sink = Sink(BATCH)
-    Flow.from_dataframe(spark.range(0, 12 * BATCH, 1, 1).mapInArrow(part, "id long")).subscribe(sink)
+    Flow.from_dataframe(spark.range(0, 12 * BATCH, 1, 1).mapInArrow(part, "id long"), form="tuples").subscribe(sink)
     try:
         sink.wait_for(BATCH)
     finally:
@@ -70,7 +70,7 @@ def test_no_batch_of_a_large_partition_passes_through_the_drivers_heap(
 def test_an_error_in_the_middle_of_a_partition_comes_after_the_rows_before_it(spark: Any) -> None:
     rows = spark.range(0, 5 * BATCH, 1, 1).selectExpr(f"if(id = {3 * BATCH + 5}, raise_error('out of luck'), id) as n")
     sink = Sink()
-    Flow.from_dataframe(rows).subscribe(sink)
+    Flow.from_dataframe(rows, form="tuples").subscribe(sink)
     sink.wait()
     assert [int(n) for n in numbers(sink.elements)] == list(range(3 * BATCH))
     assert str(sink.error).startswith("from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
@@ -81,7 +81,7 @@ def test_small_partitions_are_fetched_many_a_job(spark: Any) -> None:
     context.setJobGroup("many", "small partitions")
     try:
         df = spark.range(0, 600, 1, 300).where("id % 7 != 0")
-        assert numbers(Flow.from_dataframe(df)) == numbers(df.collect())
+        assert numbers(Flow.from_dataframe(df, form="tuples")) == numbers(df.collect())
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
         context.setLocalProperty("spark.job.description", None)
@@ -120,7 +120,7 @@ def test_large_partitions_among_small_ones_come_whole_and_in_order(spark: Any) -
 def test_partitions_without_rows_are_passed_over(partitions: int, spark: Any) -> None:
     df = spark.range(0, partitions, 1, partitions)
     assert list(Flow.from_dataframe(df.where("id < 0"))) == []
-    assert numbers(Flow.from_dataframe(df.where(f"id = {partitions - 1}"))) == [partitions - 1]
+    assert numbers(Flow.from_dataframe(df.where(f"id = {partitions - 1}"), form="tuples")) == [partitions - 1]
 
 
 # -- what the caller's thread has set ---------------------------------------------------------------------------
@@ -138,7 +138,8 @@ def test_jobs_have_the_group_the_description_and_the_pool_of_the_thread_that_sub
         found = [str(context.getLocalProperty(name)) for name in names]
         yield pa.RecordBatch.from_arrays([pa.array([name]) for name in found], ["a", "b", "c"])
 
-    flow = Flow.from_dataframe(spark.range(0, 1, 1, 1).mapInArrow(told, "a string, b string, c string"))
+    df = spark.range(0, 1, 1, 1).mapInArrow(told, "a string, b string, c string")
+    flow = Flow.from_dataframe(df, form="tuples")
     found: dict[str, list[Any]] = {}
 
     def subscribes(name: str) -> None:
@@ -227,7 +228,7 @@ def test_where_tasks_can_not_reach_this_process_batches_come_with_their_results(
         monkeypatch.setattr(arrow_jobs, "_listening", lambda *given: (listening(*given)[0], 1))
     else:
         monkeypatch.setattr(PartitionJobs, "_hosts", lambda jobs: ("192.0.2.1", "192.0.2.1"))
-    assert numbers(Flow.from_dataframe(spark.range(0, 5 * BATCH, 1, 3))) == list(range(5 * BATCH))
+    assert numbers(Flow.from_dataframe(spark.range(0, 5 * BATCH, 1, 3), form="tuples")) == list(range(5 * BATCH))
 
 
 @pytest.fixture
@@ -311,7 +312,7 @@ def lost(differs):
     return Flow.from_dataframe(spark.range(0, 50_000, 1, 1).mapInArrow(part, "id long"))
 
 
-print([row[0] for row in lost(False)] == list(range(50_000)), flush=True)
+print([row["id"] for row in lost(False)] == list(range(50_000)), flush=True)
 try:
     print(len(list(lost(True))), flush=True)
 except Exception as error:

@@ -83,7 +83,7 @@ topic = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broke
 topic = topic.option("subscribe", "orders").option("startingOffsets", "earliest").load()
 read = topic.selectExpr("cast(value as string)")
 values = Flow.from_stream(read, checkpoint=folder / "checkpoint", trigger={"availableNow": True})
-once = [value for (value,) in values]
+once = [row["value"] for row in values]
 print(len(once), set(once) == {f"order {n}" for n in range(250)}, flush=True)
 print(len(list(values)), flush=True)  # from its checkpoint: there is no more
 

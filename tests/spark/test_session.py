@@ -120,7 +120,7 @@ else:
     assert session() is spark
 assert ours() == before, ours()
 rows = spark.range(3)
-print([row[0] for row in Flow.from_dataframe(rows)], flush=True)
+print([row["id"] for row in Flow.from_dataframe(rows)], flush=True)
 for work in (
     lambda: map_flow(rows, lambda flow: flow, "id long").collect(),
     lambda: Flow.range(3).map(lambda n: (n,)).to_spark(spark, "n long").stream(Path(folder) / "feed").done.result(),

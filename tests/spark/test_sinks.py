@@ -311,7 +311,7 @@ def test_a_disk_that_is_really_full_under_a_feed_is_reported_and_what_it_counts_
     counted = elements_fed(folder)
     assert counted >= 20_000
     stream = Flow.from_stream(feed.dataframe, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True})
-    assert list(stream.map(lambda row: row[0])) == list(range(counted))
+    assert list(stream.map(lambda row: row["n"])) == list(range(counted))
     # And there is room again.
     again = noise(counted + 7).skip(counted).to_spark(spark, "n long, x double").stream(folder, segments=100)
     assert again.done.result(PATIENCE) == 7
@@ -327,7 +327,7 @@ def test_the_checkpoint_of_a_query_of_another_feed_is_refused_before_anything_is
 
     one, other = fed(spark, tmp_path / "one", 30), fed(spark, tmp_path / "other", 20)
     assert one.done.result(PATIENCE) == 30
-    assert taken(one) == [(n,) for n in range(30)]
+    assert taken(one) == [{"n": n} for n in range(30)]
     assert other.done.result(PATIENCE) == 20
     with pytest.raises(SparkError, match=r"other: the checkpoint is of a query that read another feed: use the folder"):
         taken(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 import threading
 import time
@@ -379,3 +380,18 @@ def test_rows_that_do_not_fit_and_iterators_that_are_left() -> None:
     ):
         with pytest.raises(SparkError, match=words):
             list(flow.rows([wrong]))
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+def test_values_of_a_processor_are_kept_whole_or_refused(spark: Any) -> None:
+    flow = TaskFlow(lambda rows: rows, "a long, b array<float>")
+    (row,) = flow.rows([(Level.HIGH, (0.5, None))])
+    assert [type(value) for value in row] == [int, list]
+    assert tuple(row) == (3, [0.5, None])
+    wrong_ones = {r"'a': 1\.5 \(float\) is no int64": (1.5, []), r"'b\[0\]': 1e\+300 .* too large": (1, [1e300])}
+    for field, wrong in wrong_ones.items():
+        with pytest.raises(SparkError, match=f"element 1, field {field}"):
+            list(flow.rows([(1, []), wrong]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.picklable import Scope, Threads, Timers
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark import TaskMetrics, map_flow
+from reactive_runtime.spark import TaskFlow, TaskMetrics, map_flow
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -183,7 +184,28 @@ def test_of_a_stream_batch_by_batch(spark: Any, tmp_path: Path) -> None:
     spark.range(0, 30, 1, 3).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
     rows = Flow.from_stream(map_flow(stream, lambda f: f.map(squared), SCHEMA), trigger={"availableNow": True})
-    assert sorted(rows) == [(n, n * n) for n in range(30)]
+    assert sorted((row["id"], row["square"]) for row in rows) == [(n, n * n) for n in range(30)]
+
+
+def test_one_function_does_in_driver_tasks_and_streams(spark: Any, tmp_path: Path) -> None:
+    spark.range(0, 6, 1, 1).write.parquet(str(tmp_path / "in"))
+    df = spark.read.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema("id long").parquet(str(tmp_path / "in"))
+
+    def fn(rows: Flow[dict[str, Any]]) -> Flow[dict[str, Any]]:
+        return rows.map(lambda row: {**row, "square": row["id"] ** 2})
+
+    found = [{"id": n, "square": n * n} for n in range(6)]
+    assert list(fn(Flow.from_dataframe(df))) == found
+    assert list(fn(Flow.from_stream(stream, trigger={"availableNow": True}))) == found
+    assert [row.asDict() for row in map_flow(df, fn, SCHEMA).collect()] == found
+    assert TaskFlow(fn, SCHEMA).table(pa.table({"id": range(6)})).to_pylist() == found
+
+
+@pytest.mark.parametrize("name", ["from_dataframe", "from_stream", "map_flow", "TaskFlow"])
+def test_rows_have_one_default_form(name: str) -> None:
+    calls: dict[str, Any] = {"map_flow": map_flow, "TaskFlow": TaskFlow}
+    assert inspect.signature(calls.get(name) or getattr(Flow, name)).parameters["form"].default == "dicts"
 
 
 def test_what_cannot_travel_is_named_with_the_way_to_it(spark: Any) -> None:
@@ -204,7 +226,7 @@ def test_what_cannot_travel_is_named_with_the_way_to_it(spark: Any) -> None:
     [
         ({"df": 7}, TypeError, "map_flow: a DataFrame is needed, not int"),
         ({"fn": 7}, TypeError, "map_flow: fn must be callable, not int"),
-        ({"form": "lists"}, ValueError, "map_flow: form must be one of tuples, dicts, batches"),
+        ({"form": "lists"}, ValueError, "map_flow: form must be one of dicts, tuples, batches"),
         ({"batch_rows": 0}, ValueError, "map_flow: batch_rows must be at least 1"),
         ({"schema": "n lang"}, SparkError, "map_flow: 'n lang' is no schema of Spark"),
     ],
@@ -270,9 +292,7 @@ def test_a_pipeline_does_the_same_to_a_flow_a_frame_and_a_stream(
     spark.range(0, rows, 1, 1).write.parquet(str(folder / "in"))
     frame = map_flow(spark.range(0, rows, 1, 1), pipeline, SCHEMA, by_partition=True)
     streaming = spark.readStream.schema("id long").parquet(str(folder / "in"))
-    stream = Flow.from_stream(
-        map_flow(streaming, pipeline, SCHEMA, by_partition=True), trigger={"availableNow": True}, form="dicts"
-    )
+    stream = Flow.from_stream(map_flow(streaming, pipeline, SCHEMA, by_partition=True), trigger={"availableNow": True})
     assert [row.asDict() for row in frame.collect()] == here
     assert list(stream) == here
 

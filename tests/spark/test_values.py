@@ -6,7 +6,6 @@ import array
 import datetime
 import decimal
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,17 +28,7 @@ from reactive_runtime.spark._schemas import Elements, spark_schema
 EXAMPLES = int(os.environ.get("VALUE_EXAMPLES", "10"))
 """Random schemas that are tried; 2,000 in a night."""
 
-pytestmark = pytest.mark.timeout(120 + 3 * EXAMPLES)
-
-
-@pytest.fixture(autouse=True)
-def a_zone_with_summer_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Where what is local is not UTC, and some hours are there twice."""
-    with monkeypatch.context() as patched:
-        patched.setenv("TZ", "Europe/Berlin")
-        time.tzset()
-        yield
-    time.tzset()
+pytestmark = [pytest.mark.timeout(120 + 3 * EXAMPLES), pytest.mark.usefixtures("a_zone_with_summer_time")]
 
 
 SETTINGS: dict[str, tuple[str, ...]] = {
@@ -52,6 +41,21 @@ SETTINGS: dict[str, tuple[str, ...]] = {
 }
 """What changes the form in which rows are sent; the first of each is where it stands."""
 
+READ_AND_WRITTEN: dict[str, tuple[str, ...]] = {
+    "spark.sql.timestampType": ("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"),
+    "spark.sql.pyspark.inferNestedDictAsStruct.enabled": ("false", "true"),
+    "spark.sql.parquet.outputTimestampType": ("TIMESTAMP_MICROS", "INT96"),
+    "spark.sql.parquet.datetimeRebaseModeInWrite": ("CORRECTED", "LEGACY", "EXCEPTION"),
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("CORRECTED", "LEGACY", "EXCEPTION"),
+    "spark.sql.parquet.int96RebaseModeInWrite": ("CORRECTED", "LEGACY"),
+    "spark.sql.parquet.int96RebaseModeInRead": ("CORRECTED", "LEGACY"),
+    "spark.sql.parquet.writeLegacyFormat": ("false", "true"),
+    "spark.sql.parquet.inferTimestampNTZ.enabled": ("true", "false"),
+}
+"""Settings that change types and files; likewise."""
+
+ALL_SETTINGS = {**SETTINGS, **READ_AND_WRITTEN}
+
 
 @pytest.fixture
 def configured(spark: Any) -> Iterator[Callable[[dict[str, str]], None]]:
@@ -59,11 +63,13 @@ def configured(spark: Any) -> Iterator[Callable[[dict[str, str]], None]]:
 
     def configure(chosen: dict[str, str]) -> None:
         spark.conf.set("spark.sql.timeType.enabled", "true")
-        for key, choices in SETTINGS.items():
+        for key, choices in ALL_SETTINGS.items():
             spark.conf.set(key, chosen.get(key, choices[0]))
 
     yield configure
     configure({})
+    for key in READ_AND_WRITTEN:
+        spark.conf.unset(key)
     spark.conf.unset("spark.sql.timeType.enabled")
 
 
@@ -116,7 +122,7 @@ QUERIES = {
 def test_what_comes_out_is_what_collect_has(name: str, large: str, spark: Any, configured: Any) -> None:
     configured({"spark.sql.execution.arrow.useLargeVarTypes": large})
     df = spark.sql(QUERIES[name]) if QUERIES[name] else spark.range(3).select()
-    assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df)
+    assert [seen(row) for row in Flow.from_dataframe(df, form="tuples", batch_rows=7)] == rows_of(df)
 
 
 def test_by_public_names_alone_the_values_are_the_same(
@@ -129,7 +135,7 @@ def test_by_public_names_alone_the_values_are_the_same(
     configured({})
     for name, query in QUERIES.items():
         df = spark.sql(query) if query else spark.range(3).select()
-        assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df), name
+        assert [seen(row) for row in Flow.from_dataframe(df, form="tuples", batch_rows=7)] == rows_of(df), name
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in SETTINGS.items() for value in values[1:]])
@@ -139,7 +145,91 @@ def test_settings_that_change_the_form_do_not_change_the_values(
     configured({key: value})
     for name in ("timestamps", "binary", "many rows"):
         df = spark.sql(QUERIES[name])
-        assert [seen(row) for row in Flow.from_dataframe(df)] == rows_of(df)
+        assert [seen(row) for row in Flow.from_dataframe(df, form="tuples")] == rows_of(df)
+
+
+MIXED = (
+    "t timestamp, n timestamp_ntz, d date, f double, e decimal(38,18), s string, b binary, i interval day to second,"
+    " l array<struct<t: timestamp, n: timestamp_ntz>>, m map<string, timestamp>, r struct<p: struct<q: long>>"
+)
+
+
+def mixed(at: datetime.datetime) -> tuple[Any, ...]:
+    exact = decimal.Decimal("1.000000000000000001")
+    interval = datetime.timedelta(1, 2, 3)
+    return (at, at, at.date(), 0.1, exact, "a\0b", b"\xff", interval, [(at, at)], {"k": at}, {"p": {"q": 2**53 + 1}})
+
+
+def flat(row: Any) -> list[Any]:
+    """The values of a row that went in, or that came out, as text."""
+    *plain, listed, mapping, nested = row
+    ((one, other),) = listed
+    (inner,) = nested.values() if isinstance(nested, dict) else nested
+    (number,) = inner.values() if isinstance(inner, dict) else inner
+    plain = [bytes(value) if isinstance(value, bytearray) else value for value in plain]  # `binaryAsBytes`
+    return list(map(repr, [*plain, one, other, mapping, number]))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in ALL_SETTINGS.items() for value in values], ids=str
+)
+def test_no_setting_changes_a_value_on_its_way(
+    key: str, value: str, spark: Any, configured: Any, tmp_path: Path
+) -> None:
+    configured({"spark.sql.parquet.outputTimestampType": "INT96"} if "int96" in key else {})
+    spark.conf.set(key, value)
+    moments = [datetime.datetime(2026, 7, 1, 12, 0, 0, 123_456)]
+    if value != "EXCEPTION":  # it raises where a day is before 1900
+        moments += [datetime.datetime(1899, 12, 31, 23, 59, 59, 1), datetime.datetime(1500, 1, 1, 3, 4, 5, 6)]
+    rows = list(map(mixed, moments))
+    written = Flow.from_iterable(rows).to_spark(spark, MIXED).parquet(tmp_path / "rows")
+    assert written.result(PATIENCE) == len(rows)
+    df = spark.read.schema(MIXED).parquet(str(tmp_path / "rows")).coalesce(1)
+    expected = list(map(flat, rows))
+    assert list(map(flat, Flow.from_dataframe(df, form="tuples"))) == expected
+    through = map_flow(df, lambda flow: flow, MIXED)
+    assert list(map(flat, Flow.from_dataframe(through, form="tuples"))) == expected
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "array<timestamp>", "map<string, timestamp>", "struct<p: timestamp>"])
+def test_microseconds_that_a_setting_would_drop_are_refused(
+    kind: str, spark: Any, configured: Any, tmp_path: Path
+) -> None:
+    key = "spark.sql.parquet.outputTimestampType"
+
+    def value(microsecond: int) -> Any:
+        at = datetime.datetime(2026, 7, 1, 12, 0, 0, microsecond)
+        return {"timestamp": at, "array<timestamp>": [at], "struct<p: timestamp>": (at,)}.get(kind, {"k": at})
+
+    configured({})
+    spark.conf.set(key, "TIMESTAMP_MILLIS")
+    rows = Flow.just((value(1_000),), (None,), (value(1),)).to_spark(spark, f"v {kind}")
+    words = rf"^to_spark: element 2, field 'v': .*: {key} is TIMESTAMP_MILLIS, which drops its microseconds: set"
+    writes: list[Callable[[], Any]] = [
+        lambda: rows.parquet(tmp_path / "never"),
+        lambda: rows.save(tmp_path / "never"),
+        rows.writeTo("never").using("parquet").create,
+    ]
+    for write in writes:
+        with pytest.raises(SparkError, match=words):
+            write().result(PATIENCE)
+    whole = Flow.just((value(1_000),), (None,)).to_spark(spark, f"v {kind}")
+    assert whole.parquet(tmp_path / "whole").result(PATIENCE) == 2
+    assert rows.orc(tmp_path / "orc").result(PATIENCE) == 3
+
+
+def test_days_that_a_calendar_leaves_out_are_refused(spark: Any, configured: Any, tmp_path: Path) -> None:
+    key = "spark.sql.parquet.datetimeRebaseModeInWrite"
+    configured({key: "LEGACY"})
+    days = [datetime.date(1582, 10, 4), datetime.date(1582, 10, 15)]
+    kept = Flow.from_iterable(days).map(lambda day: (day,)).to_spark(spark, "d date").parquet(tmp_path / "kept")
+    assert kept.result(PATIENCE) == 2
+    assert sorted(row["d"] for row in Flow.from_dataframe(spark.read.parquet(str(tmp_path / "kept")))) == days
+    left_out = datetime.datetime(1582, 10, 10, 12)
+    words = rf"^to_spark: element 0, field 'v': .*1582.*: {key} is LEGACY, which has no such day: set CORRECTED"
+    for kind, value in (("date", left_out.date()), ("timestamp", left_out), ("array<date>", [left_out.date()])):
+        with pytest.raises(SparkError, match=words):
+            Flow.just((value,)).to_spark(spark, f"v {kind}").parquet(tmp_path / "never").result(PATIENCE)
 
 
 def test_values_of_a_type_of_the_users_are_their_own(spark: Any, tmp_path: Path) -> None:
@@ -152,7 +242,7 @@ def test_values_of_a_type_of_the_users_are_their_own(spark: Any, tmp_path: Path)
     point: Any = ExamplePoint
     rows: list[Any] = [(point(1.0, 2.0), [point(3.0, 4.0), None]), (None, None)]
     df = spark.createDataFrame(rows, schema).coalesce(1)
-    found = list(Flow.from_dataframe(df))
+    found = list(Flow.from_dataframe(df, form="tuples"))
     assert [seen(row) for row in found] == rows_of(df)
     assert Flow.from_iterable(found).to_spark(spark, schema).parquet(tmp_path / "p").result(PATIENCE) == 2
     assert rows_of(spark.read.schema(schema).parquet(str(tmp_path / "p"))) == rows_of(df)
@@ -168,10 +258,10 @@ def test_dicts_that_would_lose_a_column_are_refused(spark: Any) -> None:
     df = spark.sql("select 1 a, 2 a")
     words = "dicts would lose a column, since two are named 'a': rename one, or use tuples"
     with pytest.raises(ValueError, match=f"^from_dataframe: {words}"):
-        Flow.from_dataframe(df, form="dicts")
+        Flow.from_dataframe(df)
     with pytest.raises(ValueError, match=f"^map_flow: {words}"):
         map_flow(df, lambda rows: rows, "a int")
-    assert list(Flow.from_dataframe(df)) == [(1, 2)]
+    assert list(Flow.from_dataframe(df, form="tuples")) == [(1, 2)]
     with pytest.raises(
         SparkError, match=r"^to_spark: element 0, field 'a': two fields have that name, and {'a': 1} has"
     ):
@@ -228,7 +318,7 @@ VALUES: dict[str, list[Any]] = {
     "decimal(5, 2)": [decimal.Decimal("1.5"), None, 1, 1.5, decimal.Decimal(10**6), "1"],
     "string": ["a", "", None],
     "binary": [b"a", bytearray(b"b"), "a", 1, [1]],
-    "date": [datetime.date(1582, 10, 4), datetime.datetime(2026, 1, 1, 12), 5, "2026-01-01", 1.5],
+    "date": [datetime.date(1582, 10, 4), datetime.datetime(2026, 1, 1), 5, "2026-01-01", 1.5],
     "timestamp": [
         datetime.datetime(2026, 7, 1, 12),
         datetime.datetime(2026, 7, 1, 12, tzinfo=BERLIN),
@@ -239,7 +329,6 @@ VALUES: dict[str, list[Any]] = {
     ],
     "timestamp_ntz": [
         datetime.datetime(2026, 7, 1, 12),
-        datetime.datetime(2026, 7, 1, 12, tzinfo=BERLIN),
         datetime.datetime(1, 1, 1),
         datetime.date(2026, 1, 1),
         5,
@@ -457,7 +546,7 @@ def test_random_rows_of_random_schemas_go_out_and_in_unchanged(
     configured(chosen)
     df = spark.createDataFrame(rows, schema)
     expected = rows_of(df)
-    found = list(Flow.from_dataframe(df, batch_rows=2))
+    found = list(Flow.from_dataframe(df, form="tuples", batch_rows=2))
     assert [seen(row) for row in found] == expected
     folder = tmp_path_factory.mktemp("rows") / "out"
     written = Flow.from_iterable(found).to_spark(spark, schema, batch_rows=100).parquet(folder)
