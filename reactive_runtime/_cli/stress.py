@@ -249,6 +249,8 @@ class _Asked:
         self._write_junit()
         findings, lost = self._findings(), [*self.lost, *self.unable]
         print_unseen(findings)
+        if not self._wanted and self._state in (State.RECORDED, State.INCOMPLETE):
+            out.print("unjudged no record was judged: add --verify, or judge the runs with `reactive-runtime verify`")
         if self._state in (State.INCOMPLETE, State.UNUSABLE):
             word = "INCOMPLETE" if self._state is State.INCOMPLETE else "UNUSABLE"
             out.print(f"{word} {line_of(findings, lost)}", style="bold yellow", soft_wrap=True)

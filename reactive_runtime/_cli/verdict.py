@@ -17,6 +17,7 @@ from reactive_runtime._cli.console import (
     Master,
     Packages,
     app,
+    fault,
     one_line,
     one_line_errors,
     out,
@@ -83,7 +84,13 @@ def verify(
         if follow:
             if len(runs) != 1:
                 raise ReactiveError("--follow: should be given one folder, in which runs arrive")
-            came = _followed(runs[0], to, once, master, settings)
+            came = Came()
+            try:
+                _followed(runs[0], to, once, master, settings, came)
+            except KeyboardInterrupt:
+                if came.status(fail_on_regression) != BROKEN:
+                    raise
+                fault("interrupted")
         else:
             came = judged(runs, to, master, settings)
         status = came.status(fail_on_regression)
@@ -204,6 +211,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     """
     from reactive_runtime.spark import verify as judge
     from reactive_runtime.spark._spark_session import BRIEF, JUDGING, is_there
+    from reactive_runtime.spark._traces import nothing_judged
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came(unable=[*said])
@@ -222,6 +230,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
         except TraceError as error:
             came.skipped(error)
     if not readable:
+        nothing_judged(to, came.unable)
         return came
     begin = primitives.monotonic()
     files = [file for _, of in readable for file in of]
@@ -250,11 +259,10 @@ def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
         raise SparkError(f"--master {master}: Spark can't be started there: {one_line(error)}") from error
 
 
-def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str]) -> Came:
+def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str], came: Came) -> None:
     from reactive_runtime.spark import follow
 
     spark = _session(master, settings)
-    came = Came()
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def on_judged(verdict: Verdict) -> None:
@@ -265,7 +273,6 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
         _print_all(verdict, shown, to, None)
 
     follow(spark, folder, to, on_judged, came.skipped, once=once)
-    return came
 
 
 def _report_of(to: Path) -> Report:

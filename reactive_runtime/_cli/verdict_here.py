@@ -17,7 +17,7 @@ __all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]
 
 ENGINES: Final = ("spark", "local")
 
-UNJUDGED: Final = "not all of its records could be judged: the test case `the verdict` says why"
+UNJUDGED: Final = "not all of its records could be judged"
 
 Rows = Counter[tuple[Any, ...]]
 """Scenario, subscription, rule, count and first of each violation, as often as it was found."""

@@ -186,7 +186,7 @@ def load(folder: Path | str) -> Report:
     folder = Path(folder)
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
     settled(tables)
-    if not (tables / "summary").is_dir():
+    if not (tables / "summary").is_dir() and together(tables) is None:
         raise TraceError(f"{folder}: has no verdict to report: judge its runs with `reactive-runtime verify {folder}`")
     for _ in range(_TRIES):
         before = _generation(tables)
@@ -210,10 +210,10 @@ def _generation(tables: Path) -> tuple[int, bool]:
 def _load(tables: Path) -> Report:
     runs = sorted(_rows(tables / "runs"), key=lambda item: (item["started"] or "", item["run"]), reverse=True)
     last = together(tables)
-    if not runs and not (last and last.unable):
-        raise TraceError(f"{tables}: names no run")
+    if last is not None and last.unable and not last.runs:  # what there is, is of an earlier night
+        raise TraceError(f"{tables}: no run could be judged: {last.unable[0]}")
     if not runs:
-        raise TraceError(f"{tables}: no run could be judged: {last.unable[0] if last else ''}")
+        raise TraceError(f"{tables}: names no run")
     names = {runs[0]["run"]} if last is None else set(last.runs)
     judged = [item for item in runs if item["run"] in names] or runs[:1]
     rows: dict[str, Row] = {}

@@ -270,6 +270,35 @@ def test_what_could_not_be_judged_makes_it_not_clean(tmp_path: Path) -> None:
     assert "Incomplete" in page
 
 
+def test_a_night_of_which_nothing_could_be_judged_is_not_reported_as_the_one_before(tmp_path: Path) -> None:
+    folder = judged_together(history(tmp_path, broken=False), [], ["run=x: is no run"])
+    with pytest.raises(TraceError, match="no run could be judged: run=x: is no run"):
+        load(folder)
+
+
+def test_what_was_not_looked_at_is_named_in_page_and_summaries(tmp_path: Path) -> None:
+    """The metadata names a scenario without a round, and one without a record; a third was given up."""
+    folder = history(tmp_path, broken=False)
+    run = facts(folder, "night-2")
+    some = {"rounds": 3, "signals": 9, "seconds": 0.1}
+    load_of = {"scenario_3": some, "idle": {**some, "rounds": 0}, "lost": some}
+    of_run = {"scenarios": [*load_of, "hanging"], "load": load_of, "given_up": {"hanging": "it hangs"}}
+    of_run |= {"failed": {"hanging": "stuck"}}
+    write(folder / "verdict", "runs", "night-2", [run | {name: json.dumps(value) for name, value in of_run.items()}])
+    report = load(judged_together(folder, ["night-2"]))
+    states = {"idle": "skipped", "lost": "not judged", "hanging": "stuck", "scenario_3": "clean"}
+    assert {row.scenario: row.verdict for row in report.rows if row.scenario in states} == states
+    assert report.verdict == "stuck"
+    text = " ".join(Outline(page_of(report)).text.split())
+    assert "1 of 7 scenarios skipped: idle: it had no round: give the load more --seconds." in text
+    assert "1 of 7 scenarios not judged: lost: no record of it was judged." in text
+    assert "hanging was given up: it hangs." in text
+    summary = markdown_of(report)
+    assert "- skipped: idle: it had no round: give the load more --seconds\n" in summary
+    assert "- not judged: lost: no record of it was judged\n" in summary
+    assert "- stuck: hanging: it hangs\n" in summary
+
+
 def test_interpreters_and_nights_are_a_matrix(tmp_path: Path) -> None:
     folder = history(tmp_path)
     run = {**facts(folder, "night-1"), "python": "3.13.5t", "complete": False}
