@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
+from reactive_runtime._figures import duration
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report import _page as page
 from reactive_runtime.report import load, write_report
-from reactive_runtime.report._page import duration, page_of
+from reactive_runtime.report._page import page_of
 from reactive_runtime.report._retention import prune_traces, prune_verdicts
 from reactive_runtime.report._summary import markdown_of
 from report.conftest import NASTY, history, write
