@@ -182,14 +182,15 @@ _SHOWN: Final = 5
 
 _SAID: Final = {
     State.SKIPPED: "had no round, and nothing is known of them",
-    State.GIVEN_UP: "were given up",
-    State.NOT_JUDGED: "were not judged",
-    State.INCOMPLETE: "were cut off",
+    State.STUCK: "{were} stuck",
+    State.GIVEN_UP: "{were} given up",
+    State.NOT_JUDGED: "{were} not judged",
+    State.INCOMPLETE: "{were} cut off",
 }
 
 
 def line_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> str:
-    """What was not looked at, in a line; empty where all was."""
+    """What was not looked at to its end, in a line; empty where all was."""
     parts = []
     for state, said in _SAID.items():
         of = [(name, item.why) for name, item in findings.items() if item.state is state]
@@ -197,7 +198,8 @@ def line_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> str:
             names = ", ".join(name for name, _ in of[:_SHOWN])
             more = f" and {len(of) - _SHOWN} more" if len(of) > _SHOWN else ""
             advice = ": give the load more --seconds, or name fewer scenarios" if of[0][1] == NO_ROUND else ""
-            parts.append(f"{len(of)} of {len(findings)} scenarios {said}{advice}: {names}{more}")
+            word = said.format(were="was" if len(of) == 1 else "were")
+            parts.append(f"{len(of)} of {len(findings)} scenarios {word}{advice}: {names}{more}")
     return "; ".join([*parts, *lost])
 
 

@@ -306,7 +306,7 @@ def _print_all(verdict: Verdict, report: Report, to: Path, begin: float | None) 
     out.print(f"verdict  {to}{took}", soft_wrap=True)
     if verdict.clean and report.state is State.STUCK:
         out.print(f"STUCK    no rule was broken in what there is; {report.unseen}", style="bold red", soft_wrap=True)
-    elif verdict.clean and report.state is not State.CLEAN:
+    elif verdict.clean and report.unseen:
         said = f"INCOMPLETE no rule was broken in what there is; {report.unseen}"
         out.print(said, style="bold yellow", soft_wrap=True)
     elif verdict.clean:

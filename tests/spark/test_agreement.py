@@ -263,3 +263,34 @@ def test_a_run_of_which_half_is_gone_is_a_clear_error_and_nothing_is_lost(said_o
     assert (run / "metadata.json").exists()
     files = json.loads((run / "metadata.json").read_text())["files"]
     assert {item.name for item in run.glob("*.parquet")} == set(files) - {"signals-00000.parquet"}
+
+
+def test_both_judges_call_a_load_incomplete_and_neither_calls_it_clean(tmp_path: Path) -> None:
+    """With Spark there are two verdicts: that of this process at once, and Spark's."""
+    runs, report = tmp_path / "runs", tmp_path / "report.md"
+    (tmp_path / "both.py").write_text(PRELUDE.format(out=str(runs), act="stop()"))
+    load = ["stress", "--scenarios", tmp_path, "--out", runs, "--threads", "2", "--seconds", "60", "--verify"]
+    command = [sys.executable, "-m", "reactive_runtime", *load, "--report", report, "--master", "local[1]"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    words = re.findall(r"^(clean|INCOMPLETE) ", done.stdout, re.MULTILINE)
+    assert words == ["INCOMPLETE"] * 3, done.stdout
+    assert report.read_text().startswith("## Incomplete")
+
+
+def test_a_night_that_can_not_be_judged_leaves_no_report_of_the_one_before(
+    spark: Any, said_of: Callable[[str], Said]
+) -> None:
+    """The verdict in the folder was clean; the next run there is damaged."""
+    folder = said_of("clean").folder
+    master, out = spark.sparkContext.master, folder / "night.md"
+    damaged = said_of("half gone").folder / "runs"
+    tables = folder / "other"
+    assert (
+        CliRunner().invoke(app, ["verify", str(folder / "runs"), "--out", str(tables), "--master", master]).exit_code
+        == 0
+    )
+    assert CliRunner().invoke(app, ["verify", str(damaged), "--out", str(tables), "--master", master]).exit_code == 4
+    report = CliRunner().invoke(app, ["report", str(tables), "-o", str(out)])
+    assert (report.exit_code, out.exists()) == (4, False)
+    assert "no run could be judged" in report.stderr

@@ -227,7 +227,7 @@ def test_a_run_that_was_cut_off_is_incomplete(tmp_path: Path) -> None:
     (run / "_metadata.json").write_text(json.dumps({**facts, "complete": False}))
     done = call("verify", tmp_path, "--out", tmp_path / "verdict", "--master", "local[1]")
     assert done.returncode == 3, done.stdout + done.stderr
-    said = "INCOMPLETE no rule was broken in what there is; 1 of 1 scenarios were cut off: range_on_a_thread; run "
+    said = "INCOMPLETE no rule was broken in what there is; 1 of 1 scenarios was cut off: range_on_a_thread; run "
     assert f"{said}{run.name[4:]} was cut off" in done.stdout
     assert "clean    no rule was broken" not in done.stdout
 
@@ -394,9 +394,7 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
     assert done.returncode == 3, done.stdout + done.stderr
     assert done.stderr.startswith(f"reactive-runtime: {the_run(tmp_path)}")
     assert "can't be written: " in done.stderr
-    assert (
-        f"INCOMPLETE 1 of 1 scenarios were cut off: range_on_the_callers; {the_run(tmp_path)}: was cut" in done.stdout
-    )
+    assert f"INCOMPLETE 1 of 1 scenarios was cut off: range_on_the_callers; {the_run(tmp_path)}: was cut" in done.stdout
     assert done.stderr.count("\n") == 1
     assert len(read_trace(the_run(tmp_path))) >= 8_000
 
