@@ -10,7 +10,11 @@ from xml.etree import ElementTree
 
 from reactive_runtime.errors import ScenarioError
 
-__all__ = ["Case", "Suite", "write_whole"]
+__all__ = ["Case", "Suite", "UnwrittenError", "write_whole"]
+
+
+class UnwrittenError(ScenarioError):
+    """A file for a CI server can't be written."""
 
 
 class Suite:
@@ -54,7 +58,7 @@ class Suite:
         return self.cases[name]
 
     def write(self, path: Path) -> None:
-        """Write the file. ScenarioError where that can't be."""
+        """Write the file. UnwrittenError where that can't be."""
         self._element.set("tests", str(len(self.cases)))
         self._element.set("failures", str(sum(case.failed for case in self.cases.values())))
         self._element.set("errors", str(sum(case.errors for case in self.cases.values())))
@@ -107,11 +111,11 @@ def _xml(text: str) -> str:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file in one rename. ScenarioError where that can't be."""
+    """Replace a file in one rename. UnwrittenError where that can't be."""
     draft = path.with_name(f".{path.name}.next")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(data)
         draft.replace(path)
     except OSError as error:
-        raise ScenarioError(f"{path}: can't be written: {error.strerror}") from error
+        raise UnwrittenError(f"{path}: can't be written: {error.strerror}") from error

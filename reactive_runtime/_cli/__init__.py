@@ -1,7 +1,7 @@
 """The command `reactive-runtime`: put publishers under load, judge what was recorded, run the kit, explore schedules.
 
-Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work, and one line on
-standard error says why; 3 where no rule was broken in what was looked at, and not all was. See `_cli._exits`.
+Where a command could not do its work, one line on standard error says why. `_cli._exits` has the table of its exit
+statuses.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import io
 import os
 import sys
 
-from reactive_runtime._cli.missing import UNABLE, install_line
+from reactive_runtime._cli._exits import USAGE
+from reactive_runtime._cli.missing import install_line
 
 __all__ = ["main"]
 
@@ -28,7 +29,7 @@ def main() -> None:
         if line is None:
             raise
         print(f"reactive-runtime: {line}", file=sys.stderr)
-        sys.exit(UNABLE)
+        sys.exit(USAGE)
 
 
 def _print_any_text() -> None:

@@ -7,22 +7,22 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from reactive_runtime import __version__
-from reactive_runtime._cli.missing import UNABLE, install_line
+from reactive_runtime._cli._exits import status_of
+from reactive_runtime._cli.missing import install_line
 from reactive_runtime.errors import ReactiveError
 
 __all__ = [
-    "BROKEN",
-    "UNABLE",
     "Conf",
     "Master",
     "Packages",
     "app",
+    "fault",
     "one_line",
     "one_line_errors",
     "out",
@@ -30,8 +30,6 @@ __all__ = [
     "refuse",
     "unable",
 ]
-
-BROKEN: Final = 1
 
 app: typer.Typer = typer.Typer(
     name="reactive-runtime",
@@ -71,28 +69,28 @@ Packages = Annotated[
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Whatever goes wrong inside is one line on standard error, and exit status 2.
+    """Whatever goes wrong inside is one line on standard error, and the exit status of `status_of`.
 
     With REACTIVE_RUNTIME_TRACEBACK in the environment, what is no error of ours has its traceback before that.
     """
     try:
         yield
     except (ReactiveError, ValueError) as error:  # a ValueError: an option that is checked where it is used
-        _stop(str(error))
-    except KeyboardInterrupt:
-        _stop("interrupted")
+        _stop(error, str(error))
+    except KeyboardInterrupt as error:
+        _stop(error, "interrupted")
     except SystemExit as error:
-        _stop(f"something that was run has called sys.exit({error.code!r}), and ended the load")
+        _stop(error, f"something that was run has called sys.exit({error.code!r}), and ended the load")
     except (typer.Exit, typer.Abort):
         raise
     except ModuleNotFoundError as error:
         if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
             traceback.print_exc()
-        _stop(install_line(error) or one_line(error))
+        _stop(error, install_line(error) or one_line(error))
     except Exception as error:
         if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
             traceback.print_exc()
-        _stop(one_line(error))
+        _stop(error, one_line(error))
 
 
 def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
@@ -120,6 +118,11 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {said[:300]}" if said else type(error).__name__
 
 
-def _stop(why: str) -> NoReturn:
-    print(f"reactive-runtime: {' '.join(why.splitlines())}", file=sys.stderr)
-    raise typer.Exit(UNABLE)
+def fault(why: object) -> None:
+    """One line on standard error: the command could not do something that was asked of it."""
+    print(f"reactive-runtime: {' '.join(str(why).splitlines())}", file=sys.stderr)
+
+
+def _stop(error: BaseException, why: str) -> NoReturn:
+    fault(why)
+    raise typer.Exit(status_of(error))

@@ -50,8 +50,7 @@ def tck(
     """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
 
     Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS),
-    or are made to fit what a signal takes. Exits with 0: conformant; 1: a MUST is broken; 2: the name leads nowhere, or
-    an option is wrong; 3: no MUST was seen broken, and some checks were not run; 4: nothing could be judged.
+    or are made to fit what a signal takes. A publisher that breaks no MUST is conformant.
     """
     from reactive_runtime.tck._tck_command import NoVerdictError, Target, judged
 

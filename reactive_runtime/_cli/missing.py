@@ -7,10 +7,7 @@ from typing import Final
 
 from reactive_runtime.errors import MissingDependencyError
 
-__all__ = ["EXTRAS", "UNABLE", "check_installed", "install_line"]
-
-UNABLE: Final = 2
-"""The exit status of a command that could not do its work."""
+__all__ = ["EXTRAS", "check_installed", "install_line"]
 
 EXTRAS: Final = {
     "typer": "cli",

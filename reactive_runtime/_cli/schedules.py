@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reactive_runtime._cli.console import BROKEN, UNABLE, app, one_line, one_line_errors, out
+from reactive_runtime._cli._exits import BROKEN, INCOMPLETE
+from reactive_runtime._cli.console import app, one_line, one_line_errors, out
 from reactive_runtime._cli.missing import check_installed
 from reactive_runtime._cli.watch import watched
 from reactive_runtime.errors import ReactiveError
@@ -52,8 +53,8 @@ def explore(
 ) -> None:
     """Run a program of threads under many schedules, one thread at a time, until it fails; draw the schedule.
 
-    The last line begins with the verdict: FAILED, EXHAUSTED, HELD or INCOMPLETE. Exit status 1 says that it failed or
-    showed too little, 2 that it does not do the same each time or can't be explored, 0 that no schedule failed.
+    The last line begins with the verdict: FAILED, EXHAUSTED, HELD or INCOMPLETE. A program that does not do
+    the same each time, or calls what is not looked into, is INCOMPLETE.
     """
     from reactive_runtime.explore._ci_reports import Reports
     from reactive_runtime.explore._explore_command import Asked
@@ -148,9 +149,10 @@ def _print_without_a_failure(result: Result) -> None:
     if result.uncontrolled:
         out.print(f"note     it {result.uncontrolled}", soft_wrap=True)
     word, _, rest = str(result.verdict).partition(" ")
-    style = "green" if result.holds else "bold red"
+    incomplete = bool(result.uncontrolled) or result.verdict.kind == "incomplete"
+    style = "bold red" if not result.holds else "yellow" if incomplete else "green"
     out.print(f"{word.upper():8} {rest.removeprefix('(').removesuffix(')')}".rstrip(), style=style, soft_wrap=True)
-    if result.uncontrolled:
-        raise typer.Exit(UNABLE)
-    if result.never:
+    if result.never and not result.uncontrolled:
         raise typer.Exit(BROKEN)
+    if incomplete:
+        raise typer.Exit(INCOMPLETE)

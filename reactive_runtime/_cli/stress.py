@@ -21,14 +21,15 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from reactive_runtime._cli._exits import INCOMPLETE
-from reactive_runtime._cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out, refuse
+from reactive_runtime._cli._exits import BROKEN, STATUS
+from reactive_runtime._cli.console import Conf, Master, Packages, app, fault, one_line_errors, out, refuse
 from reactive_runtime._cli.missing import check_installed
-from reactive_runtime._cli.verdict import FailOnRegression, check_master, judged, removed, reported
-from reactive_runtime._cli.verdict_here import ENGINES, AtOnce, agree, judge_at_once
+from reactive_runtime._cli.verdict import FailOnRegression, check_master, judged, print_unseen, removed, reported
+from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree, judge_at_once
 from reactive_runtime._cli.watch import Stop, watched
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ReactiveError
+from reactive_runtime._states import Finding, State, findings_of, joined, line_of, state_of
+from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
     from reactive_runtime.stress import Failure, Result, Scenario
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 
 PROGRESS_SECONDS: Final = 2.0
-
-SHOWN: Final = 5
-"""Scenarios without a round that are named."""
 
 _OF_SPARK: Final = ("master", "conf", "packages")
 """Options that are for Spark alone."""
@@ -108,12 +106,14 @@ def stress(
 
     With --verify the runs are judged at once in this process, and then by Spark, and the two have to agree; with
     --repeat each run is judged as it is done, without Spark. Ctrl-C and SIGTERM end the load after the round under
-    way: what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one
-    was, or a scenario got stuck, 2 that not all could be judged, 3 that no rule was broken in what was looked at, and
-    some scenarios had no round.
+    way: what there is by then is judged; a second one ends all.
     """
 
     def work() -> None:
+        with one_line_errors():
+            put_and_judge()
+
+    def put_and_judge() -> None:
         asked = _Asked(
             scenarios or [],
             tag,
@@ -162,6 +162,9 @@ def stress(
         watched(work)
 
 
+_UNENDED: Final = "the run did not come to its end"
+
+
 def _needed(verify: bool, engine: str, report: Sequence[Path]) -> Iterator[str]:
     """The packages that this load and its verdict will take."""
     yield from ("numpy", "pyarrow")
@@ -178,7 +181,7 @@ def _forgotten(report: list[Path], junit: Path | None) -> None:
     for file in report:
         removed(file)
     if junit is not None:
-        write_junit(junit, [], {}, [], unable=["the run did not come to its end"])
+        write_junit(junit, {}, [], unable=[_UNENDED])
 
 
 @dataclass
@@ -198,14 +201,17 @@ class _Asked:
     fail_on_regression: bool
     fault: str
     given_up: list[Failure] = field(default_factory=list)
-    broken: dict[str, set[str]] = field(default_factory=dict)
+    judged_here: dict[Path, dict[str, set[str]]] = field(default_factory=dict)
+    """By run: the rules that each scenario broke, of those that were judged."""
     runs: list[Path] = field(default_factory=list)
     found: list[Scenario] = field(default_factory=list)
     unable: list[str] = field(default_factory=list)
     """Why something could not be judged."""
     slower: list[str] = field(default_factory=list)
-    ran: set[str] = field(default_factory=set)
-    """The scenarios that have had a round."""
+    lost: list[str] = field(default_factory=list)
+    """What could not be written, a line each: the run is cut off there."""
+    without_verdict: str = ""
+    """Why there is no verdict, where the command ends before it has one."""
     began: float = field(default_factory=primitives.monotonic)
 
     def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], _Load]) -> None:
@@ -228,46 +234,81 @@ class _Asked:
                     return
                 if self.fault:
                     self.found = _without_those_left_out(self.found, self.fault)
+                self.without_verdict = _UNENDED
+                self._write_junit()  # as it is where the process is killed
+                self.without_verdict = ""
                 self._put_under_load(load, stop)
                 self._judge()
-                if self.fault and (self.verify or self.repeat != "1"):
+                if self.fault and self._wanted:
                     _print_verdict_on(self.fault, self.broken)
-        except typer.Exit:
-            self._write_junit([*self.unable, "the run could not be judged: what it has printed says why"])
-            raise
-        self._write_junit(self.unable)
+        except typer.Exit as left:
+            self.without_verdict = "the run could not be judged: what it has printed says why"
+            self._write_junit()
+            broken = self._state in (State.BROKEN, State.STUCK)
+            raise typer.Exit(BROKEN if broken else left.exit_code) from None
+        self._write_junit()
+        findings, lost = self._findings(), [*self.lost, *self.unable]
+        print_unseen(findings)
+        if not self._wanted and self._state in (State.RECORDED, State.INCOMPLETE):
+            out.print("unjudged no record was judged: add --verify, or judge the runs with `reactive-runtime verify`")
+        if self._state in (State.INCOMPLETE, State.UNUSABLE):
+            word = "INCOMPLETE" if self._state is State.INCOMPLETE else "UNUSABLE"
+            out.print(f"{word} {line_of(findings, lost)}", style="bold yellow", soft_wrap=True)
         _print_given_up(self.given_up)
-        without = self._without_a_round()
-        if without:
-            shown = ", ".join(without[:SHOWN]) + (f" and {len(without) - SHOWN} more" if len(without) > SHOWN else "")
-            out.print(
-                f"INCOMPLETE {len(without)} of {len(self.found)} scenarios had no round, and nothing is known of them:"
-                f" give the load more --seconds, or name fewer scenarios: {shown}",
-                style="bold yellow",
-                soft_wrap=True,
-            )
-        if (
-            self.broken
-            or any(item.stuck or item.rule for item in self.given_up)
-            or (self.slower and self.fail_on_regression)
-        ):
+        if self.slower and self.fail_on_regression:
             raise typer.Exit(BROKEN)
-        if self.given_up or self.unable:
-            raise typer.Exit(UNABLE)
-        if without:
-            raise typer.Exit(INCOMPLETE)
+        if STATUS[self._state]:
+            raise typer.Exit(STATUS[self._state])
+
+    @property
+    def _wanted(self) -> bool:
+        """Whether a verdict was asked for."""
+        return self.verify or self.repeat != "1"
+
+    @property
+    def broken(self) -> dict[str, set[str]]:
+        """The rules that each scenario broke, by its name in the records."""
+        found: dict[str, set[str]] = {}
+        for run in self.judged_here.values():
+            for name, rules in run.items():
+                if rules:
+                    found.setdefault(name, set()).update(rules)
+        return found
+
+    @property
+    def _state(self) -> State:
+        """What became of all."""
+        return state_of(self._findings(), [*self.lost, *self.unable])
+
+    def _findings(self) -> dict[str, Finding]:
+        """What became of each scenario, from what its runs say of themselves and what was judged."""
+        from reactive_runtime.testing.trace import metadata_of
+
+        named = {
+            "scenarios": [item.name for item in self.found],
+            "given_up": {item.scenario: item.why for item in self.given_up},
+            "failed": _failed(self.given_up),
+        }
+        unable = self.without_verdict or (UNJUDGED if self.unable else "")
+        runs = []
+        for run in self.runs:
+            judged = self.judged_here.get(run, {}) if self._wanted else None
+            runs.append(findings_of((metadata_of(run) or {}) | named, judged, unable))
+        if not runs:
+            runs.append(findings_of({**named, "complete": True}, {}, unable))
+        return joined(runs)
 
     def _put_under_load(self, load: Callable[[int, list[Scenario], Stop], _Load], stop: Stop) -> None:
         for n in _repeated(self.repeat):
             this = load(n, self.found, stop)
             made, failures = this.runs(self.given_up)
-            self.ran |= this.ran
+            self.lost += this.lost
             self.runs += made
             if self.repeat != "1":
                 for run in made:
                     self._judge_at_once([run], this.seed)
             self.given_up += failures
-            if self.broken or failures or stop.asked is not None:
+            if self.broken or failures or self.lost or stop.asked is not None:
                 break
 
     def _judge(self) -> None:
@@ -280,7 +321,9 @@ class _Asked:
         came = judged(self.runs, to, self.master, self.settings, here.unable)
         self.unable += [item for item in came.unable if item not in self.unable]
         self.slower += came.slower
-        self.broken = _joined(self.broken, _broken_by(to, self.runs))
+        for run in self.runs:
+            for name, rules in _broken_by(to, [run]).items():
+                self.judged_here.setdefault(run, {}).setdefault(name, set()).update(rules)
         if not (came.unable or here.unable):
             agree(here, to)
         reported(to, self.report)
@@ -288,32 +331,30 @@ class _Asked:
     def _judge_at_once(self, runs: list[Path], seed: int | None = None) -> AtOnce:
         show = seed is not None or self.engine == "local"  # otherwise Spark will show them
         here = judge_at_once(runs, show, seed)
-        self.broken = _joined(self.broken, here.broken)
+        self.judged_here |= here.judged
         self.unable += here.unable
         return here
 
-    def _without_a_round(self) -> list[str]:
-        """The scenarios that were to be put under load, and were not, in a load that was not given up."""
-        given_up = {item.scenario for item in self.given_up}
-        return [item.name for item in self.found if item.name not in self.ran | given_up]
-
-    def _unseen(self, unable: list[str]) -> dict[str, str]:
-        """What was not looked at of each scenario that breaks no rule, for JUnit."""
-        if unable:
-            why = "not all of its records could be judged: the test case `the verdict` says why"
-        else:
-            why = "its records were not judged: add --verify" if not (self.verify or self.repeat != "1") else ""
-        unseen = {item.name: why for item in self.found} if why else {}
-        return unseen | dict.fromkeys(self._without_a_round(), "it had no round: give the load more --seconds")
-
-    def _write_junit(self, unable: list[str]) -> None:
+    def _write_junit(self) -> None:
+        """Write what became of each scenario. What can't be written is a line, and makes the run incomplete."""
+        from reactive_runtime._reports import UnwrittenError
         from reactive_runtime.stress._junit import write_junit
 
-        if self.junit is not None:
-            seconds = primitives.monotonic() - self.began
-            slower = self.slower if self.fail_on_regression else []
-            unseen = self._unseen(unable)
-            write_junit(self.junit, self.found, self.broken, self.given_up, self.runs, unable, slower, seconds, unseen)
+        if self.junit is None:
+            return
+        seconds = primitives.monotonic() - self.began
+        slower = self.slower if self.fail_on_regression else []
+        unable = [*self.lost, *self.unable, *filter(None, [self.without_verdict])]
+        try:
+            write_junit(self.junit, self._findings(), self.given_up, self.runs, unable, slower, seconds)
+        except UnwrittenError as error:
+            fault(error)
+            self.lost.append(str(error))
+
+
+def _failed(failures: Iterable[Failure]) -> dict[str, str]:
+    """Of the scenarios that were given up, those of which that is a failure: stuck, or the rule that was broken."""
+    return {item.scenario: item.rule or State.STUCK.value for item in failures if item.rule or item.stuck}
 
 
 # -- the load -------------------------------------------------------------------------------------------------
@@ -334,8 +375,8 @@ class _Load:
     in_processes: bool
     pythons: list[str]
     stop: Stop
-    ran: set[str] = field(default_factory=set)
-    """The scenarios that have had a round."""
+    lost: list[str] = field(default_factory=list)
+    """What could not be written, a line each: that run is cut off there."""
 
     def runs(self, skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """Run it, once for each interpreter, side by side. The folders of the runs, and what was given up."""
@@ -431,19 +472,20 @@ class _Load:
     def _close(self, writer: TraceWriter, result: Result, skipped: list[Failure], left: Sequence[str] = ()) -> None:
         """The end of a run: what it amounted to, on paper and on the terminal. `left`: threads that still run."""
         stopped = self.stop.asked is not None
-        self.ran.update(name for name, item in result.load.items() if item.rounds)
-        writer.close(
+        whole = self._written(
+            writer,
             {
                 "stopped": stopped,
                 "threads_left": list(left),
                 "seconds": round(result.seconds, 3),
                 "load": {name: item.facts() for name, item in result.load.items()},
                 "given_up": {item.scenario: item.why for item in (*skipped, *result.failures)},
+                "failed": _failed(result.failures),
                 "dropped": dict(result.dropped),
                 "leaving": {
                     name: metric.facts() for name, metric in result.cancellation_metrics.items() if metric.idle
                 },
-            }
+            },
         )
         if stopped:
             out.print(f"stopped  after {result.seconds:.1f} of {self.seconds:g} s: what there is by now is judged")
@@ -455,7 +497,7 @@ class _Load:
         stacks = "\n".join(
             f"{failure.scenario}: {failure.why}\n\n{failure.stacks}" for failure in result.failures if failure.stuck
         )
-        if stacks:
+        if stacks and whole:
             (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
             out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
         measured = [metric for metric in result.cancellation_metrics.values() if metric.idle]
@@ -480,11 +522,22 @@ class _Load:
                 soft_wrap=True,
             )
         rate = writer.rows / max(result.seconds, 1e-9)
+        word = "recorded" if whole else "cut off,"
         out.print(
-            f"recorded {writer.rows:,} signals and calls of {result.subscriptions:,} subscriptions"
+            f"{word} {writer.rows:,} signals and calls of {result.subscriptions:,} subscriptions"
             f" in {result.seconds:.1f} s ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
+
+    def _written(self, writer: TraceWriter, metadata: dict[str, Any]) -> bool:
+        """Finish the run; whether all of it was written. What was, until a disk was full, stays and can be judged."""
+        try:
+            writer.close(metadata)
+        except TraceError as error:
+            fault(error)
+            self.lost.append(f"{writer.path}: was cut off: {str(error).partition(': ')[2]}")
+            return False
+        return True
 
 
 def _still_running(before: set[primitives.Thread]) -> list[str]:
@@ -580,10 +633,6 @@ def _print_given_up(failures: list[Failure]) -> None:
 
 
 # -- the verdict ----------------------------------------------------------------------------------------------
-
-
-def _joined(one: dict[str, set[str]], other: dict[str, set[str]]) -> dict[str, set[str]]:
-    return {name: one.get(name, set()) | other.get(name, set()) for name in one.keys() | other.keys()}
 
 
 def _broken_by(verdict: Path, runs: list[Path]) -> dict[str, set[str]]:

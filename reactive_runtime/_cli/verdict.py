@@ -6,19 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
 
-from reactive_runtime._cli._exits import INCOMPLETE
+from reactive_runtime._cli._exits import BROKEN, INCOMPLETE, STATUS, UNUSABLE
 from reactive_runtime._cli.console import (
-    BROKEN,
-    UNABLE,
     Conf,
     Master,
     Packages,
     app,
+    fault,
     one_line,
     one_line_errors,
     out,
@@ -27,14 +26,17 @@ from reactive_runtime._cli.console import (
 )
 from reactive_runtime._cli.missing import check_installed
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ReactiveError, TraceError
+from reactive_runtime._figures import in_words
+from reactive_runtime._states import Finding, State, grouped
+from reactive_runtime.errors import ReactiveError, SparkError, TraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from reactive_runtime.report import Report
     from reactive_runtime.spark._traces import Verdict
 
-__all__ = ["Came", "FailOnRegression", "check_master", "judged", "removed", "reported"]
+__all__ = ["Came", "FailOnRegression", "check_master", "judged", "print_unseen", "removed", "reported"]
 
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
@@ -68,9 +70,7 @@ def verify(
     """Judge recorded runs, any number of any size, by the rules; write the verdict as Parquet.
 
     With --follow, as a streaming job over one folder, which takes note of what it has judged: it can be killed at any
-    time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged. Exit
-    status 0 says that no rule was broken, 1 that one was, 2 that a run could not be judged, 3 that no rule was broken,
-    and that a run was cut off before it was complete.
+    time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged.
     """
     with one_line_errors():
         check_installed("pyspark")
@@ -84,15 +84,18 @@ def verify(
         if follow:
             if len(runs) != 1:
                 raise ReactiveError("--follow: should be given one folder, in which runs arrive")
-            came = _followed(runs[0], to, once, master, settings)
+            came = Came()
+            try:
+                _followed(runs[0], to, once, master, settings, came)
+            except KeyboardInterrupt:
+                if came.status(fail_on_regression) != BROKEN:
+                    raise
+                fault("interrupted")
         else:
             came = judged(runs, to, master, settings)
-        if came.broken or (came.slower and fail_on_regression):
-            raise typer.Exit(BROKEN)
-        if came.unable:
-            raise typer.Exit(UNABLE)
-        if came.cut:
-            raise typer.Exit(INCOMPLETE)
+        status = came.status(fail_on_regression)
+        if status:
+            raise typer.Exit(status)
 
 
 @app.command()
@@ -105,22 +108,30 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
+    """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server.
+
+    The exit status is that of the verdict which is reported.
+    """
     with one_line_errors():
         check_installed("jinja2", "pyarrow")
         files = out or [Path(_REPORT)]
         for file in files:
             removed(file)
-        reported(runs, files)
+        status = reported(runs, files)
+        if status:
+            raise typer.Exit(status)
 
 
-def reported(runs: Path, to: Sequence[Path]) -> None:
-    """Write the report, and say where it is."""
+def reported(runs: Path, to: Sequence[Path]) -> int:
+    """Write the report, and say where it is. The exit status of the verdict that it shows."""
     from reactive_runtime.report import write_report
 
+    status = 0
     for file in to:
         found = write_report(runs, file)
+        status = STATUS[found.state]
         out.print(f"report   {file} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+    return status
 
 
 @app.command()
@@ -165,13 +176,12 @@ def removed(file: Path) -> None:
 class Came:
     """What came of it, to the exit status and JUnit."""
 
-    broken: bool = False
+    state: State | None = None
+    """What became of all that was judged, the worst of it; None where nothing was."""
     slower: list[str] = field(default_factory=list)
     """What has become slower, a line each."""
     unable: list[str] = field(default_factory=list)
     """Why a run could not be judged, a line each."""
-    cut: list[str] = field(default_factory=list)
-    """The runs that were killed before they were complete."""
 
     def skipped(self, error: TraceError) -> None:
         """A run could not be judged."""
@@ -179,10 +189,19 @@ class Came:
             self.unable.append(str(error))
             unable(error)
 
-    def add(self, verdict: Verdict) -> None:
+    def add(self, verdict: Verdict, report: Report) -> None:
         """A verdict was made, and is shown."""
-        self.broken = self.broken or not verdict.clean
-        self.slower += [_slower(regression) for regression in verdict.regressions]
+        if self.state is None or STATUS[report.state] == BROKEN or STATUS[self.state] not in (BROKEN, INCOMPLETE):
+            self.state = report.state
+        self.slower += [in_words(regression) for regression in verdict.regressions]
+
+    def status(self, fail_on_regression: bool) -> int:
+        """The exit status."""
+        if self.slower and fail_on_regression:
+            return BROKEN
+        if self.state is None:
+            return UNUSABLE if self.unable else 0
+        return INCOMPLETE if self.unable and not STATUS[self.state] else STATUS[self.state]
 
 
 def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str], said: Sequence[str] = ()) -> Came:
@@ -192,6 +211,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     """
     from reactive_runtime.spark import verify as judge
     from reactive_runtime.spark._spark_session import BRIEF, JUDGING, is_there
+    from reactive_runtime.spark._traces import nothing_judged
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came(unable=[*said])
@@ -201,7 +221,6 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
         if held.complete is None:
             out.print(f"note     {held.folder}: has no metadata; the files there are are judged", style="yellow")
         elif not held.complete:
-            came.cut.append(held.run)
             why = "was cut off before it was complete; what was recorded by then is judged"
             out.print(f"note     {held.folder}: {why}", style="yellow", soft_wrap=True)
     readable = []
@@ -211,6 +230,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
         except TraceError as error:
             came.skipped(error)
     if not readable:
+        nothing_judged(to, came.unable)
         return came
     begin = primitives.monotonic()
     files = [file for _, of in readable for file in of]
@@ -221,8 +241,9 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
     verdict = judge(spark, runs, to, unreadable=came.skipped)
     if verdict.summary:
-        came.add(verdict)
-        _print_all(verdict, to, begin, came.cut)
+        shown = _report_of(to)
+        came.add(verdict, shown)
+        _print_all(verdict, shown, to, begin)
     return came
 
 
@@ -235,39 +256,59 @@ def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
     except ReactiveError:
         raise
     except Exception as error:
-        raise ReactiveError(f"--master {master}: Spark can't be started there: {one_line(error)}") from error
+        raise SparkError(f"--master {master}: Spark can't be started there: {one_line(error)}") from error
 
 
-def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str]) -> Came:
+def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str], came: Came) -> None:
     from reactive_runtime.spark import follow
 
     spark = _session(master, settings)
-    came = Came()
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def on_judged(verdict: Verdict) -> None:
         runs = sorted({item["run"] for item in verdict.summary})
         out.print(f"judged   {', '.join(runs)}", soft_wrap=True)
-        came.add(verdict)
-        _print_all(verdict, to, None)
+        shown = _report_of(to)
+        came.add(verdict, shown)
+        _print_all(verdict, shown, to, None)
 
     follow(spark, folder, to, on_judged, came.skipped, once=once)
-    return came
 
 
-def _print_all(verdict: Verdict, to: Path, begin: float | None, cut: Sequence[str] = ()) -> None:
-    _print_summary(verdict)
+def _report_of(to: Path) -> Report:
+    """What the report on that verdict shows: the table and the exit status here are of the same."""
+    from reactive_runtime.report import load
+
+    return load(to)
+
+
+def print_unseen(findings: Mapping[str, Finding]) -> None:
+    """A table of the scenarios that were not looked at as a whole, by state and reason; nothing where all were."""
+    rows = [item for item in grouped(findings) if item[0].unseen and item[0] is not State.RECORDED]
+    if not rows:
+        return
+    table = Table(title="what was not looked at", title_justify="left")
+    for title in ("state", "scenarios", "why"):
+        table.add_column(title)
+    for state, why, names in rows:
+        table.add_row(state.value, ", ".join(names), why, style="yellow")
+    out.print(table)
+
+
+def _print_all(verdict: Verdict, report: Report, to: Path, begin: float | None) -> None:
+    _print_summary(verdict, report)
+    print_unseen(report.findings)
     _print_verdict(verdict)
     for regression in verdict.regressions:
-        out.print(f"slower   {_slower(regression)}", style="yellow", soft_wrap=True)
+        out.print(f"slower   {in_words(regression)}", style="yellow", soft_wrap=True)
     out.print(f"plan     {verdict.plan}", soft_wrap=True)
     took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
     out.print(f"verdict  {to}{took}", soft_wrap=True)
-    if verdict.clean and cut:
-        runs = ", ".join(cut)
-        out.print(
-            f"INCOMPLETE no rule was broken in what there is, and these runs were cut off: {runs}", style="yellow"
-        )
+    if verdict.clean and report.state is State.STUCK:
+        out.print(f"STUCK    no rule was broken in what there is; {report.unseen}", style="bold red", soft_wrap=True)
+    elif verdict.clean and report.unseen:
+        said = f"INCOMPLETE no rule was broken in what there is; {report.unseen}"
+        out.print(said, style="bold yellow", soft_wrap=True)
     elif verdict.clean:
         out.print("clean    no rule was broken", style="green")
     else:
@@ -275,13 +316,8 @@ def _print_all(verdict: Verdict, to: Path, begin: float | None, cut: Sequence[st
         out.print(f"BROKEN   rule {rules}", style="bold red")
 
 
-def _slower(item: Mapping[str, Any]) -> str:
-    since = f", since run {item['since']}" if item["since"] else ""
-    what = f", {item['what']}: {item['now'] / 1000:,.0f} µs" if item["what"] else ""
-    return f"{item['scenario']}{what}, {item['ratio']:.1f} times the usual{since}"
-
-
-def _print_summary(verdict: Verdict) -> None:
+def _print_summary(verdict: Verdict, report: Report) -> None:
+    states = {row.scenario: row.finding.state.value for row in report.rows}
     table = Table(title="what was judged", title_justify="left")
     names = {
         "scenario": "scenario",
@@ -295,8 +331,9 @@ def _print_summary(verdict: Verdict) -> None:
     }
     for key, title in names.items():
         table.add_column(title, justify="left" if key == "scenario" else "right")
+    table.add_column("state")
     for row in verdict.summary:
-        table.add_row(*(_cell(key, row[key]) for key in names))
+        table.add_row(*(_cell(key, row[key]) for key in names), states.get(row["scenario"], "-"))
     out.print(table)
 
 

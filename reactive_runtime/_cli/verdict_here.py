@@ -10,11 +10,14 @@ from typing import Any, Final
 
 from reactive_runtime._cli.console import out, unable
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ReactiveError, TraceError
+from reactive_runtime._states import Finding, State, findings_of, joined, state_of
+from reactive_runtime.errors import TraceError
 
-__all__ = ["ENGINES", "AtOnce", "agree", "judge_at_once"]
+__all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]
 
 ENGINES: Final = ("spark", "local")
+
+UNJUDGED: Final = "not all of its records could be judged"
 
 Rows = Counter[tuple[Any, ...]]
 """Scenario, subscription, rule, count and first of each violation, as often as it was found."""
@@ -28,8 +31,12 @@ class AtOnce:
 
     violations: dict[Path, Rows] = field(default_factory=dict)
     """By run, of those that could be judged."""
+    judged: dict[Path, dict[str, set[str]]] = field(default_factory=dict)
+    """The same by scenario: the rules that each broke, of those that were judged."""
     unable: list[str] = field(default_factory=list)
     """Why others could not."""
+    findings: dict[str, Finding] = field(default_factory=dict)
+    """What became of each scenario of all these runs."""
 
     @property
     def broken(self) -> dict[str, set[str]]:
@@ -42,15 +49,18 @@ class AtOnce:
 
 
 def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> AtOnce:
-    """Judge the runs here, and print what came of it: clean or broken; and, to `show`, the first few breaches."""
+    """Judge the runs here, and print what came of it: clean, broken or incomplete; to `show`, the first breaches."""
     import pyarrow.parquet as parquet
 
     from reactive_runtime.judging import judge_runs, shown
-    from reactive_runtime.testing.trace import holds
+    from reactive_runtime.testing.trace import holds, metadata_of
 
     begin = primitives.monotonic()
     came, records = AtOnce(), 0
+    found: list[dict[str, Finding]] = []
+    cut: list[str] = []
     for run in runs:
+        metadata = metadata_of(run) or {}
         try:
             judged = judge_runs([run])
             records += sum(parquet.read_metadata(file).num_rows for file in holds(run).files)
@@ -59,20 +69,32 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
         except TraceError as error:
             came.unable.append(str(error))
             unable(error)
+            found.append(findings_of(metadata, {}, UNJUDGED))
             continue
         came.violations[run] = _rows(judged.violations)
+        names: list[Any] = judged.subscriptions.column("scenario").unique().to_pylist()
+        came.judged[run] = {name: set() for name in names}
+        for scenario, _, rule, *_ in came.violations[run]:
+            came.judged[run].setdefault(scenario, set()).add(rule)
+        found.append(findings_of(metadata, came.judged[run]))
+        if metadata.get("complete") is not True:
+            cut.append(f"{run}: was cut off before it was complete")
+    came.findings = joined(found)
+    state = state_of(came.findings, [*came.unable, *cut])
     took = f"{records:,} signals and calls judged in {primitives.monotonic() - begin:.1f} s, in this process"
     rules = sorted({rule for of in came.broken.values() for rule in of})
     if rules:
         with_seed = "" if seed is None else f", with seed {seed}"
         out.print(f"BROKEN   rule {', '.join(rules)}{with_seed}; {took}", style="bold red", soft_wrap=True)
+    elif came.violations and state is not State.CLEAN:
+        out.print(f"INCOMPLETE no rule was broken in what was judged; {took}", style="bold yellow", soft_wrap=True)
     elif came.violations:
         out.print(f"clean    no rule was broken; {took}", style="green", soft_wrap=True)
     return came
 
 
 def agree(here: AtOnce, verdict: Path) -> None:
-    """Say that Spark's verdict, in that folder, is the same; ReactiveError names both where it is not."""
+    """Say that Spark's verdict, in that folder, is the same; TraceError names both where it is not."""
     import pyarrow.parquet as parquet
 
     count = 0
@@ -81,7 +103,7 @@ def agree(here: AtOnce, verdict: Path) -> None:
         for file in (verdict / "violations" / run.name).glob("*.parquet"):
             theirs += _rows(parquet.ParquetFile(file).read(_ROW))
         if mine != theirs:
-            raise ReactiveError(
+            raise TraceError(
                 f"{run}: two judges, two verdicts: {_only('of this process', mine - theirs)};"
                 f" {_only('in Spark', theirs - mine)}: one of them has a fault, please report it with the run"
             )

@@ -2,7 +2,7 @@
 
 The load runs what is not ours: a scenario may call `os._exit(0)`, crash, or be killed for its memory. So it runs in a
 process of its own, which says its exit status through a pipe as the last thing it does. Where that has not been said,
-the process has not come to its end, and the status is 2, with a line on standard error.
+the process has not come to its end, and the status is 3, *incomplete*, with a line on standard error.
 
 Ctrl-C and SIGTERM come to the process that watches, which passes them on, as SIGTERM. `Stop` is how the load hears:
 the first lets it end after the round under way; another, half a second later or more, does not wait for that.
@@ -22,7 +22,8 @@ from typing import Any, Final
 
 import typer
 
-from reactive_runtime._cli.console import UNABLE
+from reactive_runtime._cli._exits import INCOMPLETE, UNUSABLE
+from reactive_runtime._cli.console import fault
 from reactive_runtime._core import primitives
 
 __all__ = ["Stop", "watched"]
@@ -82,7 +83,7 @@ def watched(work: Callable[[], object], what: str = "the load", then: str = _LOA
         raise typer.Exit(_watch(child, heard, what, then))
     os.close(heard)
     _die_with(parent)
-    status = UNABLE
+    status = UNUSABLE
     try:
         work()
         status = 0
@@ -113,8 +114,8 @@ def _watch(child: int, heard: int, what: str, then: str) -> int:
     if received:
         return received[0]
     how = f"signal {os.WTERMSIG(ended)}" if os.WIFSIGNALED(ended) else f"status {os.WEXITSTATUS(ended)}"
-    print(f"reactive-runtime: {what} did not come to its end, its process ended with {how}; {then}", file=sys.stderr)
-    return UNABLE
+    fault(f"{what} did not come to its end, its process ended with {how}; {then}")
+    return INCOMPLETE
 
 
 def _die_with(parent: int) -> None:
@@ -124,4 +125,4 @@ def _die_with(parent: int) -> None:
         library: Any = ctypes.CDLL(None)
         library.prctl(set_parent_death_signal, int(signal.SIGKILL), 0, 0, 0)
         if os.getppid() != parent:
-            os._exit(UNABLE)
+            os._exit(INCOMPLETE)

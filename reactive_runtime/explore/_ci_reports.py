@@ -77,6 +77,8 @@ class Reports:
             case.failure(failure.kind, failure.message, text)
         elif result.uncontrolled:
             case.error("incomplete", str(result))
+        elif result.verdict.kind == "incomplete" and not result.never:
+            case.skipped(str(result))
         for what in result.never:
             case.failure("never", what)
         suite.write(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime._targets import import_string
-from reactive_runtime.errors import ExploreError
+from reactive_runtime.errors import ExploreError, ReactiveError
 from reactive_runtime.explore._exploration import explore, replay
 from reactive_runtime.explore._results import Result, Verdict
 from reactive_runtime.explore._tokens import Token
@@ -45,7 +45,7 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
     if jobs == 1:
         return _run(asked)
     if asked.strategy in ("bounded", "dpor", "brute-force"):
-        raise ExploreError(f"--jobs {jobs}: the strategy {asked.strategy} is one search, and has no parts to share")
+        raise ReactiveError(f"--jobs {jobs}: the strategy {asked.strategy} is one search, and has no parts to share")
     import_string(asked.target)  # what is wrong with it is reported once, and here
     parts = [
         replace(asked, seed=asked.seed + job, job=job, schedules=-(-asked.schedules // jobs)) for job in range(jobs)

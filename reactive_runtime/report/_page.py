@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from reactive_runtime._figures import duration, in_words, times
+from reactive_runtime._states import State, grouped
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report._report_tables import DEMAND, Report, Row, load
 from reactive_runtime.report._summary import WORDS, json_of, markdown_of
@@ -67,20 +69,12 @@ def page_of(report: Report) -> str:
         pictured=sorted((row for row in report.rows if row.signals), key=lambda item: item.verdict == "clean"),
         nights=max((len(row.history) for row in report.rows), default=0),
         history=_history,
+        in_words=in_words,
+        times=times,
+        unseen=[item for item in grouped(report.findings) if item[0] is not State.BROKEN],
         bars=_bars,
     )
     return page
-
-
-def duration(ns: float | None) -> str:
-    """Nanoseconds, as people read them."""
-    if ns is None:
-        return "-"
-    for limit, unit in ((1e3, "ns"), (1e6, "µs"), (1e9, "ms")):
-        if ns < limit:
-            value = ns / (limit / 1e3)
-            return f"{value:.0f} {unit}" if value >= 100 or unit == "ns" else f"{value:.3g} {unit}"
-    return f"{ns / 1e9:.3g} s"
 
 
 def _bucket_ns(bucket: int) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from reactive_runtime._states import Finding, State, findings_of, joined, line_of, scenario_of, state_of
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.spark._tables import settled, together
 
@@ -45,7 +46,8 @@ class Row:
     cancelled: int = 0
     rules: list[str] = field(default_factory=list)
     """Broken ones."""
-    given_up: str = ""
+    finding: Finding = field(default_factory=lambda: Finding(State.CLEAN))
+    """What became of the scenario."""
     late_max: int | None = None
     late_inside_max: int | None = None
     latency: dict[str, Cells] = field(default_factory=dict)
@@ -61,10 +63,14 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """In a word."""
-        if self.rules:
-            return "broken"
-        return "given up" if self.given_up else "slower" if self.slower else "clean"
+        """In a word: what became of it; slower, where it is clean and became so."""
+        state = self.finding.state
+        return "slower" if self.slower and state is State.CLEAN else state.value
+
+    @property
+    def given_up(self) -> str:
+        """Why it could not go on; empty where it could."""
+        return self.finding.why if self.finding.state in (State.GIVEN_UP, State.STUCK) else ""
 
     def add(self, item: Cells) -> None:
         """What one run says of the scenario."""
@@ -87,18 +93,13 @@ class Night:
     date: str
     runs: int = 0
     rules: tuple[str, ...] = ()
-    given_up: int = 0
-    cut_off: int = 0
-    """Runs that did not come to their end."""
+    state: State | None = None
+    """What became of all of them, the worst of it; None where there are no runs."""
 
     @property
     def verdict(self) -> str:
         """In a word."""
-        if not self.runs:
-            return "-"
-        if self.rules:
-            return "broken"
-        return "given up" if self.given_up else "cut off" if self.cut_off else "clean"
+        return "-" if self.state is None else self.state.value
 
 
 @dataclass(frozen=True)
@@ -133,17 +134,37 @@ class Report:
 
     @property
     def clean(self) -> bool:
-        """Whether those runs broke no rule, no scenario was given up, and there was none that could not be judged."""
-        return self.verdict == "clean"
+        """Whether those runs broke no rule, and all of them was looked at."""
+        return self.state is State.CLEAN
 
     @property
     def verdict(self) -> str:
-        """In a word: broken, given up, not judged (not all of it), or clean."""
-        if self.broken:
-            return "broken"
-        if any(row.given_up for row in self.rows):
-            return "given up"
-        return "not judged" if self.unable else "clean"
+        """In a word: broken, stuck, incomplete (not all was looked at), or clean."""
+        return self.state.value
+
+    @property
+    def state(self) -> State:
+        """What became of all that was judged together, from what became of each scenario."""
+        return state_of(self.findings, self.lost)
+
+    @property
+    def findings(self) -> dict[str, Finding]:
+        """What became of each scenario."""
+        return {row.scenario: row.finding for row in self.rows if scenario_of(row.scenario) == row.scenario}
+
+    @property
+    def lost(self) -> list[str]:
+        """What was not looked at beside scenarios, a line each: runs that were cut off, or could not be judged."""
+        return [*(_cut_off(run) for run in self.together if not run["complete"]), *self.unable]
+
+    @property
+    def unseen(self) -> str:
+        """What was not looked at, in a line; empty where all was."""
+        return line_of(self.findings, self.lost)
+
+
+def _cut_off(run: Cells) -> str:
+    return f"run {run['run']} was cut off before it was complete, or does not say that it came to its end"
 
 
 DEMAND: Final = "demand → element"
@@ -165,7 +186,7 @@ def load(folder: Path | str) -> Report:
     folder = Path(folder)
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
     settled(tables)
-    if not (tables / "summary").is_dir():
+    if not (tables / "summary").is_dir() and together(tables) is None:
         raise TraceError(f"{folder}: has no verdict to report: judge its runs with `reactive-runtime verify {folder}`")
     for _ in range(_TRIES):
         before = _generation(tables)
@@ -189,26 +210,31 @@ def _generation(tables: Path) -> tuple[int, bool]:
 def _load(tables: Path) -> Report:
     runs = sorted(_rows(tables / "runs"), key=lambda item: (item["started"] or "", item["run"]), reverse=True)
     last = together(tables)
-    if not runs and not (last and last.unable):
-        raise TraceError(f"{tables}: names no run")
+    if last is not None and last.unable and not last.runs:  # what there is, is of an earlier night
+        raise TraceError(f"{tables}: no run could be judged: {last.unable[0]}")
     if not runs:
-        raise TraceError(f"{tables}: no run could be judged: {last.unable[0] if last else ''}")
+        raise TraceError(f"{tables}: names no run")
     names = {runs[0]["run"]} if last is None else set(last.runs)
     judged = [item for item in runs if item["run"] in names] or runs[:1]
     rows: dict[str, Row] = {}
     for run in judged:
         for entry in _rows(tables / "summary", run["run"]):
             rows.setdefault(entry["scenario"], Row(entry["scenario"])).add(entry)
-        for scenario, why in _given_up(run).items():
-            rows.setdefault(scenario, Row(scenario)).given_up = str(why)
         for scenario, had in _loads(run.get("load")).items():
             if scenario in rows:
                 rows[scenario].had(had)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
+    judged_in = _judged_in(_rows(tables / "summary"), broken)
+    together_found = joined(findings_of(run, judged_in.get(run["run"], {})) for run in judged)
+    for scenario, finding in together_found.items():
+        rows.setdefault(scenario, Row(scenario)).finding = finding
     for entry in broken:
         row = rows.get(entry["scenario"])
         if entry["run"] in names and row is not None and entry["rule"] not in row.rules:
             row.rules.append(entry["rule"])
+    for name, row in rows.items():
+        if scenario_of(name) != name:
+            row.finding = _of_link(row.rules, together_found[scenario_of(name)])
     _measured(rows, tables, runs, judged[0]["run"])
     regressions = [item for item in _rows(tables / "regressions") if item["slower"] and item["run"] in names]
     for entry in regressions:
@@ -223,15 +249,24 @@ def _load(tables: Path) -> Report:
     by_rule = sorted(_by_rule(broken), key=lambda item: (age.get(item["run"], len(age)), item["rule"]))
     by_name = sorted(rows.values(), key=lambda item: item.scenario)
     unable = [] if last is None else last.unable
-    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule))
+    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule, judged_in))
 
 
-def _given_up(run: Cells) -> dict[str, Any]:
-    try:
-        reasons = json.loads(run["given_up"] or "{}")
-    except ValueError:
-        return {}
-    return reasons if isinstance(reasons, dict) else {}
+def _of_link(rules: list[str], scenario: Finding) -> Finding:
+    """Of a link inside of a pipeline: broken where it breaks a rule itself, else as far looked at as its scenario."""
+    if rules:
+        return Finding(State.BROKEN, scenario.why, tuple(sorted(rules)))
+    return Finding(State.CLEAN) if scenario.state is State.BROKEN else scenario
+
+
+def _judged_in(summary: Iterable[Cells], broken: Iterable[Cells]) -> dict[str, dict[str, set[str]]]:
+    """By run: the scenarios that were judged in it, each with the rules that it broke."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for item in summary:
+        found.setdefault(item["run"], {}).setdefault(item["scenario"], set())
+    for item in broken:
+        found.setdefault(item["run"], {}).setdefault(item["scenario"], set()).add(item["rule"])
+    return found
 
 
 def _loads(text: str | None) -> dict[str, Cells]:
@@ -245,7 +280,9 @@ def _loads(text: str | None) -> dict[str, Cells]:
     return found
 
 
-def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Night]]]:
+def _matrix(
+    runs: list[Cells], by_rule: list[Cells], judged: dict[str, dict[str, set[str]]]
+) -> list[tuple[str, list[Night]]]:
     """The last nights, by interpreter."""
     rules: dict[str, set[str]] = {}
     for entry in by_rule:
@@ -263,14 +300,20 @@ def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Nig
                     date,
                     len(of := by_date.get(date, [])),
                     tuple(sorted(set().union(*(rules.get(item["run"], set()) for item in of)))),
-                    sum(len(_given_up(item)) for item in of),
-                    sum(not item["complete"] for item in of),
+                    _state_of_runs(of, judged),
                 )
                 for date in dates
             ],
         )
         for python, by_date in found.items()
     ]
+
+
+def _state_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> State | None:
+    if not runs:
+        return None
+    found = joined(findings_of(run, judged.get(run["run"], {})) for run in runs)
+    return state_of(found, [_cut_off(run) for run in runs if not run["complete"]])
 
 
 def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:

@@ -6,12 +6,14 @@ import json
 import re
 from typing import Any, Final
 
+from reactive_runtime._figures import in_words
+from reactive_runtime._states import State, grouped
 from reactive_runtime.report._report_tables import DEMAND, Report
 from reactive_runtime.testing._rule_checks import RULES
 
 __all__ = ["WORDS", "json_of", "markdown_of"]
 
-WORDS: Final = {"broken": "Broken", "given up": "Given up", "not judged": "Not all judged", "clean": "Clean"}
+WORDS: Final = {state.value: state.value.capitalize() for state in State}
 
 
 def json_of(report: Report) -> str:
@@ -20,13 +22,17 @@ def json_of(report: Report) -> str:
         "verdict": report.verdict,
         "runs": [{name: item.get(name) for name in _OF_RUN} for item in report.together],
         "unable": report.unable,
+        "unseen": report.unseen or None,
         "broken": [{**item, "scenarios": sorted(item["scenarios"])} for item in report.broken],
-        "slower": [{name: regression.get(name) for name in _OF_SERIES} for regression in report.regressions],
+        "slower": [
+            {name: item.get(name) for name in _OF_SERIES} | {"said": in_words(item)} for item in report.regressions
+        ],
         "scenarios": [
             {
                 "scenario": row.scenario,
                 "verdict": row.verdict,
                 "rules": sorted(row.rules),
+                "why": row.finding.why or None,
                 "given_up": row.given_up or None,
                 "subscriptions": row.subscriptions,
                 "signals": row.signals,
@@ -65,6 +71,7 @@ def markdown_of(report: Report) -> str:
         "",
     ]
     lines += [f"- not judged: {_escaped(item)}" for item in report.unable]
+    lines += [f"- cut off: {_escaped(item['run'])}" for item in report.together if not item["complete"]]
     lines += [
         f"- rule {item['rule']} ({_escaped(RULES.get(item['rule'], 'not known'))}) in"
         f" {_escaped(', '.join(sorted(item['scenarios'])))}, run {_escaped(item['run'])}: {item['subscriptions']:,}"
@@ -72,12 +79,11 @@ def markdown_of(report: Report) -> str:
         for item in report.broken
     ]
     lines += [
-        f"- {_escaped(row.scenario)} was given up: {_escaped(row.given_up)}" for row in report.rows if row.given_up
+        f"- {state.value}: {_escaped(', '.join(names))}: {_escaped(why)}"
+        for state, why, names in grouped(report.findings)
+        if state is not State.BROKEN
     ]
-    lines += [
-        f"- slower: {_escaped(regression['scenario'])}, {regression['ratio']:.1f} times the usual"
-        for regression in report.regressions
-    ]
+    lines += [f"- slower: {_escaped(in_words(regression))}" for regression in report.regressions]
     dates = [item.date for item in report.matrix[0][1]] if report.matrix else []
     if dates:
         lines += ["", f"| Python | {' | '.join(dates)} |", f"| --- |{' --- |' * len(dates)}"]

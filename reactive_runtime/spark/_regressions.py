@@ -225,6 +225,8 @@ _COLUMNS: Final = {
     "runs": "int64",
     "slower": "bool_",
     "since": "string",
+    "nights": "int64",
+    "before": "int64",
 }
 
 
@@ -233,7 +235,8 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
 
     `latency` and `runs` are the tables of the runs just judged, which replace what `tables` has of them. A row a
     series, the slowest first: run, scenario, what, now, usual (ns; of all scenarios: how many times the usual, in
-    thousandths), ratio, spread (as a factor), runs, slower, since. None where there is no history to judge by.
+    thousandths), ratio, spread (as a factor), runs, slower, since; nights, how many before this one the change has
+    lasted for, and before, their median in ns, where it is slower. None where there is no history to judge by.
     """
     import pyarrow as pa
 
@@ -257,7 +260,11 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
         for (scenario, what), one in last.items():
             now = int(one.now * (1_000 if scenario == ALL else 1))
             values = (newest["run"], scenario, what, now, int(now / one.ratio), one.ratio, one.spread)
-            rows.append(dict(zip(_COLUMNS, (*values, one.nights, one.slower, one.since), strict=True)))
+            since = history[history.index(one.since) :] if one.since in history else []
+            took = [value for run in since if (value := medians[run].get((scenario, what))) is not None]
+            slow = int(median(took)) if took else None
+            lasting = (one.nights, one.slower, one.since, len(since), slow)
+            rows.append(dict(zip(_COLUMNS, (*values, *lasting), strict=True)))
     if not rows:
         return None
     rows.sort(key=lambda item: (not item["slower"], -item["ratio"]))

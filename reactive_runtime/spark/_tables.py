@@ -49,6 +49,8 @@ RUNS: Final[Columns] = {
     "records": "int64",
     "load": "string",
     "given_up": "string",
+    "failed": "string",
+    "scenarios": "string",
 }
 
 EXAMPLES: Final[Columns] = {
@@ -222,9 +224,9 @@ def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]
     for run in sorted(runs):
         held = known.get(run)
         metadata = (metadata_of(held.folder) if held else None) or {}
-        for name in ("given_up", "load"):
+        for name, kind in (("given_up", dict), ("failed", dict), ("load", dict), ("scenarios", list)):
             said = metadata.get(name)
-            metadata[name] = json.dumps(said if isinstance(said, dict) else {})
+            metadata[name] = json.dumps(said if isinstance(said, kind) else kind())
         rows.append({**metadata, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
     return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]
 

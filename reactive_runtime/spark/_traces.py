@@ -48,7 +48,7 @@ from reactive_runtime.testing.trace import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["TABLES", "Verdict", "follow", "read_runs", "summary", "verify"]
+__all__ = ["TABLES", "Verdict", "follow", "nothing_judged", "read_runs", "summary", "verify"]
 
 TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examples")
 """What is written for each run."""
@@ -170,6 +170,20 @@ def verify(
     runs = [run for folder in folders for run in run_folders(folder)]
     with one_verifier(Path(out)):
         return _judged(spark, runs, Path(out), late_signals, unreadable or _raised)
+
+
+def nothing_judged(out: Path, unable: Sequence[str]) -> None:
+    """Write down that no run could be judged, and why: the verdict below `out` is no longer that of an earlier night.
+
+    Args:
+        out: The folder of the tables, which stay.
+        unable: Why each run could not be judged.
+
+    Raises:
+        TraceError: It can't be written, or another verifier is at work there.
+    """
+    with one_verifier(out):
+        Draft(out).commit(Together([], list(unable)), [], TABLES, [])
 
 
 def _raised(error: TraceError) -> None:

@@ -20,6 +20,7 @@ from reactive_runtime.explore._ci_reports import Reports
 PROGRAMS: Final = """
 import itertools
 import os
+import random
 import threading
 
 from reactive_runtime.explore import sometimes
@@ -83,6 +84,20 @@ class Unable(Kept):
 class Leaving(Kept):
     def actor_b(self):
         os._exit(0)
+
+
+class Shuffled:
+    def __init__(self):
+        self.items = [1, 2, 3]
+
+    def actor_a(self):
+        random.Random(1).shuffle(self.items)
+
+    def actor_b(self):
+        self.items.append(4)
+
+    def at_end(self):
+        pass
 """
 
 
@@ -206,22 +221,31 @@ def test_what_was_never_seen_is_a_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "why", "wanted"),
     [
-        ("Dice", "does not do the same each time"),
-        ("Unable", "pool of processes"),
-        ("Leaving", "the exploration did not come to its end"),
-        ("Missing", "Missing"),
+        ("Dice", "does not do the same each time", 3),
+        ("Unable", "pool of processes", 4),
+        ("Leaving", "the exploration did not come to its end", 3),
+        ("Missing", "Missing", 2),
     ],
 )
-def test_without_a_verdict_there_is_an_error(tmp_path: Path, name: str, why: str) -> None:
+def test_without_a_verdict_there_is_an_error(tmp_path: Path, name: str, why: str, wanted: int) -> None:
     status, suite, run = explored(tmp_path, name)
-    assert status == 2
+    assert status == wanted
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
     (error,) = suite.iter("error")
     assert why in (error.get("message") or "")
     assert not run["invocations"][0]["executionSuccessful"]
     assert why in run["invocations"][0]["toolExecutionNotifications"][-1]["message"]["text"]
+
+
+def test_what_is_incomplete_is_skipped_and_no_success(tmp_path: Path) -> None:
+    """No schedule failed, and one call was not looked into: the last line says INCOMPLETE."""
+    status, suite, _ = explored(tmp_path, "Shuffled")
+    assert status == 3
+    assert (suite.get("failures"), suite.get("errors"), suite.get("skipped")) == ("0", "0", "1")
+    (skipped,) = suite.iter("skipped")
+    assert "not looked into: `random.Random(1).shuffle(self.items)`" in (skipped.get("message") or "")
 
 
 def test_a_file_that_can_not_be_written_is_named(tmp_path: Path) -> None:

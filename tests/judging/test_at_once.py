@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def run_of(folder: Path, name: str, elements: int) -> Path:
     )
     (folder / name).mkdir()
     parquet.write_table(table_of(records), folder / name / "signals-00000.parquet")
+    (folder / name / "metadata.json").write_text(json.dumps({"run": name, "complete": True}))
     return folder / name
 
 

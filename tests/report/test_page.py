@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
+from reactive_runtime._figures import duration
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report import _page as page
 from reactive_runtime.report import load, write_report
-from reactive_runtime.report._page import duration, page_of
+from reactive_runtime.report._page import page_of
 from reactive_runtime.report._retention import prune_traces, prune_verdicts
 from reactive_runtime.report._summary import markdown_of
 from report.conftest import NASTY, history, write
@@ -223,13 +224,14 @@ def test_without_jinja_a_line_says_what_to_install(tmp_path: Path, monkeypatch: 
 def test_the_command_writes_it_and_says_where(tmp_path: Path) -> None:
     folder, file = history(tmp_path), tmp_path / "made" / "report.html"
     command = [sys.executable, "-m", "reactive_runtime", "report", str(folder), "-o", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1, done.stderr  # what it shows is broken
     assert f"report   {file} (3 run(s), 4 scenarios)" in done.stdout
     assert file.read_text().startswith("<!doctype html>")
     gone = subprocess.run(
         [*command[:4], str(tmp_path / "gone")], capture_output=True, text=True, timeout=100, check=False
     )
-    assert gone.returncode == 2
+    assert gone.returncode == 4
     assert gone.stderr.count("\n") == 1
 
 
@@ -263,20 +265,50 @@ def facts(folder: Path, run: str) -> dict[str, Any]:
 def test_what_could_not_be_judged_makes_it_not_clean(tmp_path: Path) -> None:
     folder = judged_together(history(tmp_path, broken=False), ["night-2"], ["run=x: <b>is no run</b>"])
     report = load(folder)
-    assert (report.clean, report.verdict) == (False, "not judged")
+    assert (report.clean, report.verdict) == (False, "incomplete")
     page = page_of(report)
     assert "Could not be judged: run=x: <b>is no run</b>." in " ".join(Outline(page).text.split())
-    assert "Not all judged" in page
+    assert "Incomplete" in page
+
+
+def test_a_night_of_which_nothing_could_be_judged_is_not_reported_as_the_one_before(tmp_path: Path) -> None:
+    folder = judged_together(history(tmp_path, broken=False), [], ["run=x: is no run"])
+    with pytest.raises(TraceError, match="no run could be judged: run=x: is no run"):
+        load(folder)
+
+
+def test_what_was_not_looked_at_is_named_in_page_and_summaries(tmp_path: Path) -> None:
+    """The metadata names a scenario without a round, and one without a record; a third was given up."""
+    folder = history(tmp_path, broken=False)
+    run = facts(folder, "night-2")
+    some = {"rounds": 3, "signals": 9, "seconds": 0.1}
+    load_of = {"scenario_3": some, "idle": {**some, "rounds": 0}, "lost": some}
+    of_run = {"scenarios": [*load_of, "hanging"], "load": load_of, "given_up": {"hanging": "it hangs"}}
+    of_run |= {"failed": {"hanging": "stuck"}}
+    write(folder / "verdict", "runs", "night-2", [run | {name: json.dumps(value) for name, value in of_run.items()}])
+    report = load(judged_together(folder, ["night-2"]))
+    states = {"idle": "skipped", "lost": "not judged", "hanging": "stuck", "scenario_3": "clean"}
+    assert {row.scenario: row.verdict for row in report.rows if row.scenario in states} == states
+    assert report.verdict == "stuck"
+    text = " ".join(Outline(page_of(report)).text.split())
+    assert "1 of 7 scenarios skipped: idle: it had no round: give the load more --seconds." in text
+    assert "1 of 7 scenarios not judged: lost: no record of it was judged." in text
+    assert "hanging was given up: it hangs." in text
+    summary = markdown_of(report)
+    assert "- skipped: idle: it had no round: give the load more --seconds\n" in summary
+    assert "- not judged: lost: no record of it was judged\n" in summary
+    assert "- stuck: hanging: it hangs\n" in summary
 
 
 def test_interpreters_and_nights_are_a_matrix(tmp_path: Path) -> None:
     folder = history(tmp_path)
     run = {**facts(folder, "night-1"), "python": "3.13.5t", "complete": False}
     write(folder / "verdict", "runs", "other", [run])
+    shutil.copytree(folder / "verdict" / "summary" / "run=night-1", folder / "verdict" / "summary" / "run=other")
     matrix = {python: [(night.date[-2:], night.verdict) for night in nights] for python, nights in load(folder).matrix}
     assert matrix == {
         "3.11.7": [("20", "clean"), ("21", "clean"), ("22", "broken")],
-        "3.13.5t": [("20", "-"), ("21", "cut off"), ("22", "-")],
+        "3.13.5t": [("20", "-"), ("21", "incomplete"), ("22", "-")],
     }
     assert "3.13.5t" in Outline(page_of(load(folder))).text
 
@@ -301,7 +333,7 @@ def test_a_report_that_cannot_be_made_leaves_none_of_an_earlier_night(tmp_path: 
     old.write_text("Clean")
     command = [sys.executable, "-m", "reactive_runtime", "report", str(tmp_path), "-o", str(old)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert (done.returncode, done.stderr.count("\n"), old.exists()) == (2, 1, False)
+    assert (done.returncode, done.stderr.count("\n"), old.exists()) == (4, 1, False)
 
 
 # -- what is kept -------------------------------------------------------------------------------------------------

@@ -175,9 +175,10 @@ def test_the_command_has_a_line_on_standard_error_for_a_corrupt_run_and_judges_t
         shutil.rmtree(run)
     arrives(tmp_path / "runs", "d", 1)
     status, (line,), told = called("--out", str(tmp_path / "other"))
-    assert status == 2
+    assert status == 3
     assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
-    assert "clean    no rule was broken" in told
+    assert f"INCOMPLETE no rule was broken in what there is; {file}: is no whole Parquet file" in told
+    assert "clean    " not in told
 
 
 def test_a_line_that_was_printed_before_spark_began_is_not_printed_again(

@@ -409,7 +409,7 @@ def test_what_is_slower_is_named_and_is_exit_status_1_where_that_is_asked_for(sp
     arguments = ["verify", str(tmp_path / "runs"), "--out", str(out), "--master", "local[2]"]
     said = CliRunner().invoke(app, arguments)
     assert (said.exit_code, "slower   " in said.output) == (0, True), said.output
-    assert "20.0 times the usual, since run slow" in " ".join(said.output.split())
+    assert "100 µs, 20 times the usual, which is 5 µs, since run slow" in " ".join(said.output.split())
     assert CliRunner().invoke(app, [*arguments, "--fail-on-regression"]).exit_code == 1
 
 

@@ -227,7 +227,8 @@ def test_a_run_that_was_cut_off_is_incomplete(tmp_path: Path) -> None:
     (run / "_metadata.json").write_text(json.dumps({**facts, "complete": False}))
     done = call("verify", tmp_path, "--out", tmp_path / "verdict", "--master", "local[1]")
     assert done.returncode == 3, done.stdout + done.stderr
-    assert f"INCOMPLETE no rule was broken in what there is, and these runs were cut off: {run.name[4:]}" in done.stdout
+    said = "INCOMPLETE no rule was broken in what there is; 1 of 1 scenarios was cut off: range_on_a_thread; run "
+    assert f"{said}{run.name[4:]} was cut off" in done.stdout
     assert "clean    no rule was broken" not in done.stdout
 
 
@@ -298,7 +299,7 @@ def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_st
     assert "threading.Event().wait()" in (run / "stuck.txt").read_text()
     assert {item.scenario for item in read_trace(run)} == {"right"}
     xml = tmp_path / "junit.xml"
-    assert call("stress", "broken", "right", *load, "--seconds", "1", "--junit", xml).returncode == 2
+    assert call("stress", "broken", "right", *load, "--seconds", "1", "--junit", xml).returncode == 3
     suite = ElementTree.parse(xml).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "0", "1")
     (error,) = suite.findall("testcase[@name='broken']/error")
@@ -317,15 +318,16 @@ def test_a_file_that_does_not_import_is_reported_in_a_line_and_the_others_go_on(
     (tmp_path / "theirs.py").write_text(THEIRS)
     load = ("--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs")
     done = call("stress", *load)
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert done.stdout.splitlines()[-1].startswith(f"UNABLE   bad.py: {tmp_path / 'bad.py'}: can't be imported: Module")
     run = the_run(tmp_path / "runs")
     assert {item.scenario for item in read_trace(run)} == {"right"}
     assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"bad.py"}
     xml = tmp_path / "junit.xml"
     elsewhere = call("stress", *load, "--pool", "processes-per-scenario", "--repeat", "2", "--junit", xml)
-    assert elsewhere.returncode == 2
-    assert elsewhere.stdout.count("clean    no rule was broken") == 2
+    assert elsewhere.returncode == 3
+    assert elsewhere.stdout.count("INCOMPLETE no rule was broken in what was judged; ") == 2
+    assert "clean    " not in elsewhere.stdout
     suite = ElementTree.parse(xml).getroot()
     assert {item.get("name"): item.find("error") is not None for item in suite.findall("testcase")} == {
         "right": False,
@@ -389,9 +391,10 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
     done = subprocess.run(
         [sys.executable, "-c", limited, *arguments], capture_output=True, text=True, timeout=100, check=False
     )
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert done.stderr.startswith("reactive-runtime: ")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.stderr.startswith(f"reactive-runtime: {the_run(tmp_path)}")
     assert "can't be written: " in done.stderr
+    assert f"INCOMPLETE 1 of 1 scenarios was cut off: range_on_the_callers; {the_run(tmp_path)}: was cut" in done.stdout
     assert done.stderr.count("\n") == 1
     assert len(read_trace(the_run(tmp_path))) >= 8_000
 
@@ -407,10 +410,11 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
     xml.write_text("<testsuite tests='1' failures='0' errors='0'/>")  # of last night
     load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", out, "--junit", xml)
     done = call("stress", *load)
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == 3, done.stdout + done.stderr
     assert done.stderr.startswith("reactive-runtime: the load did not come to its end, its process ended with ")
     assert done.stderr.count("\n") == 1
     assert ElementTree.parse(xml).getroot().get("errors") == "1"
+    assert skipped_in(xml) == dict.fromkeys(("right", "leaving"), "the run did not come to its end")
     assert holds(the_run(out)).complete is False
 
 
@@ -422,7 +426,7 @@ def test_a_scenario_that_calls_sys_exit_on_the_load_s_own_thread_is_no_success(t
     (tmp_path / "theirs.py").write_text(THEIRS + code)
     load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", tmp_path / "runs")
     done = call("stress", *load)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert "has called sys.exit(0)" in done.stderr
 
 
@@ -461,7 +465,7 @@ def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) 
     xml = tmp_path / "made" / "night.xml"
     load = ("--scenarios", tmp_path, "--seconds", "0.3", "--threads", "2", "--seed", "5", "--out", tmp_path / "runs")
     done = call("stress", *load, "--junit", xml)
-    assert done.returncode == 2, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "[/b] [red]no[/red]" in done.stdout
     suite = ElementTree.parse(xml).getroot()
     assert suite.get("hostname") == platform.node()
@@ -530,7 +534,7 @@ def test_what_an_earlier_night_has_left_goes_where_this_one_can_not_be_judged(tm
 def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     done = call("stress", "range_on_the_callers", "--seconds", "1", "--out", tmp_path / "file")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1)
     assert "can't be made: Not a directory" in done.stderr
 
 
@@ -553,34 +557,52 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         pytest.param(("verify", "docs", "--once"), "--once: is for runs that arrive: add --follow", marks=needs_spark),
         (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
         (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
-        (
-            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", SAME_PYTHON),
-            "has a trace already, which is not written over",
-        ),
         (("stress", "--scenarios", "nowhere"), "nowhere: no scenario files"),
         (("stress", "--fault", "none", "--seconds", "1"), "no fault 'none'; there are:"),
         (
             ("stress", "the_pool_*", "--fault", "overflow"),
             "--fault overflow: can't be planted in the_pool_is_shut_down",
         ),
-        pytest.param(("verify", "nowhere"), "nowhere: is no folder", marks=needs_spark),
         pytest.param(
             ("verify", "docs", "--master", "nowhere"), "--master nowhere: is no master of Spark", marks=needs_spark
         ),
-        pytest.param(("verify", "docs"), "docs: has no runs", marks=needs_spark),
         pytest.param(
             ("verify", "docs", "tests", "--follow"), "--follow: should be given one folder", marks=needs_spark
         ),
-        (("report", "docs"), "docs: has no verdict to report"),
     ],
 )
-def test_an_error_is_one_line_and_exit_status_2(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+def test_a_wrong_command_line_is_one_line_and_exit_status_2(
+    arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
     out = ("--out", str(tmp_path)) if arguments[0] == "stress" else ()
     done = call(*arguments, *out)
     assert done.returncode == 2
     assert done.stderr.startswith("reactive-runtime: ")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", SAME_PYTHON),
+            "has a trace already, which is not written over",
+        ),
+        pytest.param(("verify", "nowhere"), "nowhere: is no folder", marks=needs_spark),
+        pytest.param(("verify", "docs"), "docs: has no runs", marks=needs_spark),
+        (("report", "docs"), "docs: has no verdict to report"),
+        (("report", "nowhere"), "nowhere: has no verdict to report"),
+    ],
+)
+def test_a_folder_that_can_not_be_used_is_one_line_and_exit_status_4(
+    arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    out = ("--out", str(tmp_path)) if arguments[0] == "stress" else ()
+    done = call(*arguments, *out)
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1)
+    assert done.stderr.startswith("reactive-runtime: ")
+    assert says in done.stderr
 
 
 @needs_spark

@@ -206,7 +206,7 @@ def test_a_key_at_the_terminal_ends_everything(folder: Path, keys: None) -> None
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)  # it returns when the child has ended too, which has this pipe
-    assert process.returncode == 2
+    assert process.returncode == 3
     assert "reactive-runtime: interrupted" in said
 
 
