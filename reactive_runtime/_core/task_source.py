@@ -173,8 +173,11 @@ class TaskSource(ReadyQueue):
             self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
         elif (error := future.exception()) is not None:
             self._settle([], error)
+        elif isinstance(outcome := future.result(), tuple):
+            self._settle(*outcome)
         else:
-            self._settle(*future.result())
+            name = executor_name(self._executor)
+            self._settle([], RejectedError(f"{name} did not run a stream's task, and set its future done"))
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         drain = self._drain

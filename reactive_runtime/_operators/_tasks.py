@@ -24,11 +24,12 @@ __all__ = ["Flight", "Tasks"]
 class Flight:
     """One task, and what became of it."""
 
-    __slots__ = ("element", "error", "index", "outcome", "results", "task")
+    __slots__ = ("begun", "element", "error", "index", "outcome", "results", "task")
 
     def __init__(self, element: Any, index: int) -> None:
         self.element = element
         self.index = index  # in the source
+        self.begun = False  # the thread's that runs the task, until its future is done; then the callback's
         self.task: Any = None  # the owner's
         self.outcome: Any = None  # the thread's that runs the task, until its future is done; then the callback's
         self.results: deque[Any] | None = None  # the drain's lock; set once: it is done

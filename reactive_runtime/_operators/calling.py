@@ -226,6 +226,7 @@ class _Calls(Tasks):
     def _work(self, flight: Flight) -> None:
         """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""
         elements = flight.element
+        flight.begun = True
         with self.drain.lock:
             shut = self.shut
         if shut:  # it could not be taken back (`taken_back`)
@@ -252,7 +253,9 @@ class _Calls(Tasks):
         elif not future.cancelled():
             raised = future.exception()
             if raised is None:
-                made, raised = future.result()
+                made, raised = self._returned(future.result())
+            elif not (self.far or flight.begun or isinstance(raised, BrokenExecutor)):
+                _note(raised, f"before the call: {self._never_called()}")
         if outcome is None and future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
             self.discard(*flight.element)  # the function was not called with them
@@ -269,6 +272,19 @@ class _Calls(Tasks):
         results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
             self.drain.heard_from()
+
+    def _returned(self, result: Any) -> Outcome:
+        """What a task of another process has returned."""
+        if self.far and isinstance(result, tuple):
+            return result
+        error = RuntimeError(f"{self.title}: {self._never_called()}, and gave {shown(result)} as the task's result")
+        return [], error
+
+    def _never_called(self) -> str:
+        """The executor has finished a task that it did not run, or ran elsewhere."""
+        advice = "" if self.far else ": one that hands its tasks to processes can't; give map_parallel their pool itself"
+        where = "in a worker" if self.far else "on a thread of this process"
+        return f"{executor_name(self.workers)} did not call {describe(self.fn)} {where}{advice}"
 
     def closed(self) -> None:
         super().closed()

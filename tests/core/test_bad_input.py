@@ -636,3 +636,30 @@ def test_an_executor_that_returns_no_future_is_named(on: Callable[[Flow[int], Ex
     error = sink.wait().error
     assert isinstance(error, RejectedError)
     assert "Forgetful.submit returned None, and must return a Future" in str(error)
+
+
+class Idle(Executor):
+    """It sets each future done, and runs nothing."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(None)
+        return future
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        lambda flow, executor: flow.subscribe_on(executor),
+        lambda flow, executor: flow.publish_on(executor),
+        lambda flow, executor: flow.timeout(9).subscribe_on(executor),
+        lambda flow, executor: flow.map_parallel(str, executor, concurrency=2),
+        lambda flow, executor: flow.map_parallel(str, executor, chunk=2),
+        lambda flow, executor: Flow.from_callable(int).subscribe_on(executor),
+        lambda flow, executor: flow.flat_map(lambda n: Flow.from_callable(int).subscribe_on(executor)),
+    ],
+    ids=["subscribe_on", "publish_on", "timeout", "map_parallel", "chunk", "from_callable", "flat_map"],
+)
+def test_an_executor_that_runs_nothing_is_an_error(on: Callable[[Flow[int], Executor], Flow[Any]]) -> None:
+    on(Flow.range(3), Idle()).subscribe(sink := Sink())
+    assert "Idle did not " in str(sink.wait().error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,3 +132,29 @@ def test_calls_of_a_cancelled_flow_are_not_made_later(dropped: list[Dropped]) ->
         gate.set()
     assert made == [0]
     assert sorted(discarded) == [0, 1, 2, 3]
+
+
+class Delegating(Executor):
+    """Hands its tasks over to processes, and does not look like it."""
+
+    def __init__(self, processes: Executor) -> None:
+        self.processes = processes
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.processes.submit(fn, *args, **kwargs)
+
+
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_an_executor_over_processes_is_named_and_what_to_do(chunk: int) -> None:
+    with ProcessPoolExecutor(1) as processes, pytest.raises(TypeError, match="cannot pickle") as raised:
+        Flow.range(chunk).map_parallel(abs, Delegating(processes), chunk=chunk).block()
+    notes = " ".join(raised.value.__notes__)
+    assert "Delegating did not call abs on a thread of this process" in notes
+    assert "give map_parallel their pool itself" in notes
+    assert "map_parallel(abs, 16)" in notes
+
+
+def test_the_error_of_a_function_has_no_such_note() -> None:
+    with ThreadPoolExecutor(1) as pool, pytest.raises(TypeError) as raised:
+        Flow.just(1).map_parallel(len, pool).block()  # type: ignore[arg-type]
+    assert "did not call" not in " ".join(raised.value.__notes__)
