@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import check_callable, not_none
+from reactive_runtime._core.arguments import check_callable, not_none, signalled_error
+from reactive_runtime._core.naming import kind_of
 from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Subscriber, Subscription
 from reactive_runtime.errors import RejectedError
@@ -145,7 +146,7 @@ class FlowProcessor(Generic[A, B]):
         Raises:
             TypeError: `error` is None (2.13).
         """
-        not_none("on_error", error)
+        error = signalled_error(error, f"the publisher of {kind_of(self)}")
         self._ends(lambda inner: inner.on_error(error))
 
     def on_complete(self) -> None:

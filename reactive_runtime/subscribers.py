@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import at_least, check_executor, is_coroutine_function, not_none
+from reactive_runtime._core.arguments import at_least, check_executor, is_coroutine_function, not_none, signalled_error
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.naming import a_kind, kind_of
@@ -193,7 +193,7 @@ class BaseSubscriber(Generic[T]):
         Raises:
             TypeError: `error` is None (2.13).
         """
-        not_none("on_error", error)
+        error = signalled_error(error, f"the publisher of {kind_of(self)}")
         if self._ends():
             self._last(self.failed, error)
         else:

@@ -10,11 +10,13 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime._core.naming import instead
 from reactive_runtime._texts import shown
+from reactive_runtime.errors import ProtocolError
 
 __all__ = [
     "PREFETCH",
     "When",
     "a_value",
+    "an_error",
     "at_least",
     "check_callable",
     "check_clock",
@@ -24,6 +26,7 @@ __all__ = [
     "not_none",
     "one_of",
     "seconds_of",
+    "signalled_error",
     "works_apart",
 ]
 
@@ -155,3 +158,21 @@ def not_none(signal: str, argument: object) -> None:
     """TypeError where the argument of a signal, or of `subscribe`, is None (2.13, 1.9)."""
     if argument is None:
         raise TypeError(f"{signal}(None): None is not allowed here (2.13, 1.9)")
+
+
+def an_error(signal: str, error: object) -> None:
+    """TypeError where the user's own code fails a flow with what is no exception."""
+    not_none(signal, error)
+    if not isinstance(error, BaseException):
+        raise TypeError(f"{signal}: an exception is needed, not {instead(error)} ({shown(error)})")
+
+
+def signalled_error(error: Any, publisher: str) -> BaseException:
+    """What a publisher has signalled; where that is no exception, a ProtocolError which says so: the end comes anyway.
+
+    TypeError where it is None (2.13).
+    """
+    if isinstance(error, BaseException):
+        return error
+    not_none("on_error", error)
+    return ProtocolError(f"{publisher} called on_error({shown(error)}): an exception is needed, not {instead(error)}")

@@ -326,8 +326,8 @@ class Task:
         error = future.exception()
         if error is None:
             if not self.started:
-                executor = executor_name(self.drain.executor or self.drain.home)
-                self._reject(RejectedError(f"{executor} did not run a stream's task, and set its future done"))
+                name = executor_name(self.drain.executor or self.drain.home)
+                self._reject(RejectedError(f"{name} did not run a stream's task, and set its future done"))
         elif self.started:
             if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
                 dropping.error_dropped("a stream's task raised in its executor", error)

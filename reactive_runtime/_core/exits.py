@@ -179,7 +179,7 @@ def taken_back(executor: Executor, future: Future[Any]) -> None:
     """
     if _PROCESSES_FAIL and isinstance(executor, processes.ProcessPoolExecutor):
         return
-    if _THREADS_FAIL and isinstance(executor, pools.ThreadPoolExecutor):
-        if getattr(executor, "_broken", False) or getattr(executor, "_initializer", None) is not None:
-            return
+    threads = _THREADS_FAIL and isinstance(executor, pools.ThreadPoolExecutor)
+    if threads and (getattr(executor, "_broken", False) or getattr(executor, "_initializer", None) is not None):
+        return
     future.cancel()

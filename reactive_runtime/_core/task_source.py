@@ -173,7 +173,9 @@ class TaskSource(ReadyQueue):
             self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
         elif (error := future.exception()) is not None:
             self._settle([], error)
-        elif isinstance(outcome := future.result(), tuple):
+            return
+        outcome: Any = future.result()
+        if isinstance(outcome, tuple):
             self._settle(*outcome)
         else:
             name = executor_name(self._executor)

@@ -282,7 +282,7 @@ class _Calls(Tasks):
 
     def _never_called(self) -> str:
         """The executor has finished a task that it did not run, or ran elsewhere."""
-        advice = "" if self.far else ": one that hands its tasks to processes can't; give map_parallel their pool itself"
+        advice = "" if self.far else ": one that uses processes can't; give map_parallel their pool itself"
         where = "in a worker" if self.far else "on a thread of this process"
         return f"{executor_name(self.workers)} did not call {describe(self.fn)} {where}{advice}"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sinks import PATIENCE, Sink, wait_until
 
 from reactive_runtime import Flow
 from reactive_runtime.hooks import Dropped
-from sinks import PATIENCE, Sink, wait_until
 
 WAITING = 8
 """Tasks of each flow: more than the pool has handed to its workers."""
