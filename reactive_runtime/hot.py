@@ -536,7 +536,7 @@ class SubmissionPublisher(Flow[T]):
                     break
                 if threads is not None and self._waiting_here() >= threads:
                     raise self._no_thread_left()
-                self._changed.wait(None if left is None else min(left, primitives.LONGEST_WAIT))
+                self._changed.wait(primitives.one_wait(left))
         self._give_up(late)
 
     def _waiting_here(self) -> int:

@@ -70,7 +70,7 @@ class Activity:
         ident = primitives.get_ident()
         with self._changed:
             own = any(task.thread == ident for task in self._under_way)
-            rests = not own and self._changed.wait_for(lambda: not self._under_way, seconds)
+            rests = not own and self._changed.wait_for(lambda: not self._under_way, primitives.one_wait(seconds))
             left = list(self._under_way)
         if own:
             raise RuntimeError(

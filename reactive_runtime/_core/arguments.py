@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
@@ -128,7 +128,7 @@ def seconds_of(operator: str, argument: str, value: float, *, positive: bool = F
     """`value`, or TypeError where it is no number, or ValueError where it is below 0 or not finite (0: `positive`)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{operator}: {argument} must be a number of seconds, not {instead(value)}")
-    if not (0 <= value < math.inf) or (positive and not value):
+    if not (0 <= value <= sys.float_info.max) or (positive and not value):
         least = "above 0" if positive else "from 0"
         raise ValueError(f"{operator}: {argument} must be a number of seconds {least}, not {value}")
     return value

@@ -461,7 +461,9 @@ class _Run:
         ended = self._over and not self._cancelled
         with self._changed:
             most = min(LINGER if self._strangers else 0, self._timeout) if ended else self._timeout
-            there = self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, most)
+            there = self._changed.wait_for(
+                lambda: bool(self._events) or self._failure is not None, primitives.one_wait(most)
+            )
         if not there:
             self._fail("nothing came after the end" if ended else self._nothing())
 
@@ -474,7 +476,9 @@ class _Run:
     def _subscribed(self) -> Subscription:
         """The subscription, which may have to be waited for."""
         with self._changed:
-            self._changed.wait_for(lambda: self._subscription is not None or self._failure is not None, self._timeout)
+            self._changed.wait_for(
+                lambda: self._subscription is not None or self._failure is not None, primitives.one_wait(self._timeout)
+            )
             subscription = self._subscription
         if subscription is None:
             raise _StopError(self._nothing())
@@ -530,7 +534,9 @@ class _Run:
                 self.advance(seconds)
                 seconds = 0
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, seconds)
+                self._changed.wait_for(
+                    lambda: bool(self._events) or self._failure is not None, primitives.one_wait(seconds)
+                )
                 event = self._events[0] if self._events else None
         finally:
             self._busy = False
