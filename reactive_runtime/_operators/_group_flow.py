@@ -97,7 +97,7 @@ class Group:
 class Handle:
     """What a program has of a group: until it is freed, a subscriber may come."""
 
-    __slots__ = ("_group", "_used")
+    __slots__ = ("__weakref__", "_group", "_used")
 
     def __init__(self, group: Group) -> None:
         self._group = group
