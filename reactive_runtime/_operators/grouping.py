@@ -156,7 +156,10 @@ class _GroupBy(Split):
         return self.call(self.key, element)
 
     def group_of(self, key: Any) -> tuple[Group, bool]:
-        group = self.open_groups.get(key)
+        try:
+            group = self.open_groups.get(key)
+        except Exception as error:  # it has no hash
+            raise self.fault(error)  # noqa: B904  # the same
         if group is not None:
             return group, False
         if len(self.open_groups) >= self.groups and not self.outer_cancelled:

@@ -18,6 +18,7 @@ from reactive_runtime import MAX_DEMAND, Flow, hooks
 from reactive_runtime.errors import ProtocolError, RejectedError, SubscriberError
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
+from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.subscribers import BaseSubscriber
 
@@ -742,3 +743,19 @@ def test_the_publisher_of_an_error_that_is_none_is_named() -> None:
         Flow.create(lambda emitter: emitter.error(5)).block()
     with pytest.raises(TypeError, match=r"^close_exceptionally: an exception is needed, not int"):
         SubmissionPublisher(ThreadPoolExecutor(1)).close_exceptionally(5)  # type: ignore[arg-type]
+
+
+def test_what_stands_in_place_of_a_flow_is_named() -> None:
+    with pytest.raises(TypeError, match=r"^FlowProcessor: lambda must return a flow, not None"):
+        FlowProcessor(lambda flow: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match=r"^<Pipeline map>: a flow is needed, not list \(Flow.from_iterable makes one"):
+        Pipeline().map(str)([1, 2])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("operator", ["distinct", "group_by", "to_dict"])
+def test_a_key_without_a_hash_names_the_operator(operator: str) -> None:
+    flow = Flow.just([1])
+    made = flow.distinct() if operator == "distinct" else getattr(flow, operator)(lambda element: element)
+    with pytest.raises(TypeError, match="unhashable") as raised:
+        made.block()
+    assert any(note.startswith(f"in {operator}(") for note in raised.value.__notes__)

@@ -440,3 +440,19 @@ def test_no_time_at_all_is_a_look() -> None:
 def test_a_test_without_events_may_be_long() -> None:
     with pytest.raises(AssertionError):
         StepVerifier(Flow.just(7)).expect_no_event(1e10).expect_next(7).expect_complete().verify()
+
+
+@pytest.mark.parametrize("timeout", [None, PATIENCE])
+def test_a_second_thread_in_the_same_loop_is_an_error(source: TestPublisher[int], timeout: float | None) -> None:
+    elements = loop_over(source)
+    got: list[int] = []
+    other = threading.Thread(target=lambda: got.append(elements.next(timeout=timeout)))
+    other.start()
+    wait_until(lambda: elements._elements.gi_running)
+    for take in (lambda: elements.next(timeout=1), elements.next, lambda: next(elements)):
+        with pytest.raises(ValueError, match=r"^iterate: another thread waits for the next element already"):
+            take()
+    source.emit(7)
+    other.join(PATIENCE)
+    assert got == [7]
+    elements.close()
