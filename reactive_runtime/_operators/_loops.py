@@ -10,6 +10,7 @@ nothing: the drain has no owner, or is kept for the next call, which looks first
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -120,7 +121,7 @@ class Iteration(Iterator[T]):
         if timeout is None or limit is None:
             return self._advanced()
         seconds_of("next", "timeout", timeout)
-        if self._elements.gi_running or not limit.turn.acquire(blocking=False):
+        if inspect.getgeneratorstate(self._elements) == inspect.GEN_RUNNING or not limit.turn.acquire(blocking=False):
             raise _taken()
         try:
             limit.seconds = timeout

@@ -740,7 +740,7 @@ def test_the_publisher_of_an_error_that_is_none_is_named() -> None:
     with pytest.raises(ProtocolError, match=r"^the publisher, a Wordy, called on_error"):
         Flow.from_publisher(Wordy(5)).block()
     with pytest.raises(TypeError, match=r"^error: an exception is needed, not int"):
-        Flow.create(lambda emitter: emitter.error(5)).block()
+        Flow.create(lambda emitter: emitter.error(5)).block()  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^close_exceptionally: an exception is needed, not int"):
         SubmissionPublisher(ThreadPoolExecutor(1)).close_exceptionally(5)  # type: ignore[arg-type]
 

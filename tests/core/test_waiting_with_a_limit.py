@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import logging
 import math
 import threading
@@ -377,6 +378,17 @@ def late(wait: Callable[[Flow[int], Any], Any]) -> Callable[[Any], Any]:
     return run
 
 
+def ran(flow: Flow[int], timeout: Any) -> int:
+    flow.run(timeout=timeout)
+    return 7
+
+
+def called_with_each(flow: Flow[int], timeout: Any) -> int:
+    elements: list[int] = []
+    flow.for_each(elements.append, timeout=timeout)
+    return elements[0]
+
+
 def offered(timeout: Any) -> Any:
     with ThreadPoolExecutor(1) as pool:
         publisher: SubmissionPublisher[int] = SubmissionPublisher(pool)
@@ -402,8 +414,8 @@ def verified(timeout: Any) -> Any:
 WAITS: dict[str, Callable[[Any], Any]] = {
     "take": taken,
     "block": late(lambda flow, timeout: flow.block(timeout=timeout)),
-    "run": late(lambda flow, timeout: flow.run(timeout=timeout) or 7),
-    "for_each": late(lambda flow, timeout: flow.for_each(repr, timeout=timeout) or 7),
+    "run": late(ran),
+    "for_each": late(called_with_each),
     "next": late(lambda flow, timeout: flow.iterate().next(timeout=timeout)),
     "offer": offered,
     "VirtualTimeExecutor": advanced,
@@ -448,8 +460,9 @@ def test_a_second_thread_in_the_same_loop_is_an_error(source: TestPublisher[int]
     got: list[int] = []
     other = threading.Thread(target=lambda: got.append(elements.next(timeout=timeout)))
     other.start()
-    wait_until(lambda: elements._elements.gi_running)
-    for take in (lambda: elements.next(timeout=1), elements.next, lambda: next(elements)):
+    wait_until(lambda: inspect.getgeneratorstate(elements._elements) == inspect.GEN_RUNNING)
+    takes: list[Callable[[], int]] = [lambda: elements.next(timeout=1), elements.next, lambda: next(elements)]
+    for take in takes:
         with pytest.raises(ValueError, match=r"^iterate: another thread waits for the next element already"):
             take()
     source.emit(7)

@@ -109,7 +109,7 @@ def test_groups_in_a_cycle_are_dropped_when_it_is_collected() -> None:
     assert sorted(discarded) == list(range(2000))
 
 
-def test_a_group_that_a_hot_source_forgets_is_dropped_without_its_lock() -> None:
+def test_a_group_that_a_hot_source_forgets_is_dropped_unlocked() -> None:
     discarded: list[int] = []
     replayed: ReplayProcessor[Any] = ReplayProcessor(1)
     hot = weakref.proxy(replayed)

@@ -23,8 +23,7 @@ WAITING = 8
 def die_when(fifo: str, n: int) -> int:
     """End the worker when the test opens the other end."""
     with Path(fifo).open("rb"):
-        os._exit(1)
-    return n
+        os._exit(n + 1)
 
 
 class Pool:
@@ -86,7 +85,8 @@ def test_tasks_of_a_cancelled_flow_do_not_keep_other_flows(broken: Pool, dropped
 
 
 def test_a_broken_pool_discards_elements_and_reports_once(broken: Pool, dropped: list[Dropped]) -> None:
-    sink, discarded = Sink(), []
+    sink = Sink()
+    discarded: list[int] = []
     calls(broken, chunk=2).do_on_discard(discarded.append).subscribe(sink)
     broken.let_it_break()
     assert isinstance(sink.wait().error, BrokenExecutor)
