@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from reactive_runtime._core import collecting
-from reactive_runtime._core.arguments import check_callable
+from reactive_runtime._core.arguments import check_callable, is_coroutine_function
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location, note_assembly
 from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription
 from reactive_runtime._core.exits import each
@@ -23,7 +23,7 @@ from reactive_runtime._core.flow_source import (
     flow_of,
     foreign,
 )
-from reactive_runtime._core.naming import instead, is_publisher, no_publisher
+from reactive_runtime._core.naming import instead, is_publisher, kind_of, no_publisher
 from reactive_runtime._core.passing import SignalledError
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime._spec import Publisher, Subscriber, Subscription
@@ -321,7 +321,7 @@ class Sources:
             is None, or `subscribe` raises.
 
         Raises:
-            TypeError: `publisher` has no `subscribe`.
+            TypeError: `publisher` has no `subscribe`, or it is a coroutine function.
 
         Demand:
             Is passed on exactly, by serial calls (2.7).
@@ -343,6 +343,11 @@ class Sources:
         """
         if not is_publisher(publisher):
             raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {no_publisher(publisher)}")
+        if is_coroutine_function(publisher.subscribe):
+            raise TypeError(
+                f"from_publisher: subscribe of {kind_of(publisher)} is a coroutine function, which no thread awaits:"
+                " make it a plain function, or use from_async"
+            )
         return foreign(publisher)
 
     @staticmethod

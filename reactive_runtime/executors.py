@@ -533,7 +533,7 @@ class ScheduledExecutor(_TimedExecutor):
                 left = None if due is None else due - self.now()
                 if left is not None and left <= 0:
                     return self._timers.pop()
-                self._changed.wait(None if left is None else min(left, primitives.LONGEST_WAIT))
+                self._changed.wait(primitives.one_wait(left))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those there are, unless called by one of them.

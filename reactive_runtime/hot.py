@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import at_least, check_callable, check_executor, not_none, seconds_of
+from reactive_runtime._core.arguments import an_error, at_least, check_callable, check_executor, not_none, seconds_of
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.flow_source import Hot
 from reactive_runtime._core.multicaster import EmitResult, Multicaster, wake_all
@@ -536,7 +536,7 @@ class SubmissionPublisher(Flow[T]):
                     break
                 if threads is not None and self._waiting_here() >= threads:
                     raise self._no_thread_left()
-                self._changed.wait(None if left is None else min(left, primitives.LONGEST_WAIT))
+                self._changed.wait(primitives.one_wait(left))
         self._give_up(late)
 
     def _waiting_here(self) -> int:
@@ -589,9 +589,9 @@ class SubmissionPublisher(Flow[T]):
             error: What went wrong. After a close it has no effect.
 
         Raises:
-            TypeError: `error` is None.
+            TypeError: `error` is None, or no exception.
         """
-        not_none("close_exceptionally", error)
+        an_error("close_exceptionally", error)
         self._end(error)
 
     def _end(self, error: BaseException | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._core.naming import no_publisher
 from reactive_runtime._flow import ConnectableFlow, Flow, Operators
 from reactive_runtime._operators.backpressure import ParallelFlow
 from reactive_runtime._texts import shown
@@ -92,6 +93,8 @@ class Pipeline(_Offered[A_contra, B_co]):
         Returns:
             A new flow.
         """
+        if not isinstance(flow, FlowBase | ParallelFlow | Pipeline):
+            raise TypeError(f"{self!r}: a flow is needed, not {no_publisher(flow)}")
         item: Any = flow
         for name, arguments, named in self._calls:
             item = getattr(item, name)(*arguments, **named)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import check_callable, not_none
+from reactive_runtime._core.arguments import check_callable, not_none, signalled_error
+from reactive_runtime._core.naming import is_publisher, kind_of, no_publisher
+from reactive_runtime._core.step import describe
 from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Subscriber, Subscription
 from reactive_runtime.errors import RejectedError
@@ -59,7 +61,10 @@ class FlowProcessor(Generic[A, B]):
         self._inner: Subscriber[A] | None = None  # _lock; set once: where the operators begin
         self._connected = False  # _lock; the two know each other: on_subscribe has been passed on
         self._end: Callable[[Subscriber[A]], object] | None = None  # _lock; an end that came before that
-        self._out = assemble(Flow.from_publisher(_Entry(self)))
+        out = assemble(Flow.from_publisher(_Entry(self)))
+        if not is_publisher(out):
+            raise TypeError(f"FlowProcessor: {describe(assemble)} must return a flow, not {no_publisher(out)}")
+        self._out = out
 
     # -- downstream --------------------------------------------------------------------------------------------
 
@@ -145,7 +150,7 @@ class FlowProcessor(Generic[A, B]):
         Raises:
             TypeError: `error` is None (2.13).
         """
-        not_none("on_error", error)
+        error = signalled_error(error, f"the publisher of {kind_of(self)}")
         self._ends(lambda inner: inner.on_error(error))
 
     def on_complete(self) -> None:

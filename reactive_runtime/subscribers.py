@@ -13,7 +13,14 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import at_least, check_executor, is_coroutine_function, not_none
+from reactive_runtime._core.arguments import (
+    at_least,
+    check_executor,
+    is_coroutine_function,
+    not_none,
+    seconds_of,
+    signalled_error,
+)
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.naming import a_kind, kind_of
@@ -193,7 +200,7 @@ class BaseSubscriber(Generic[T]):
         Raises:
             TypeError: `error` is None (2.13).
         """
-        not_none("on_error", error)
+        error = signalled_error(error, f"the publisher of {kind_of(self)}")
         if self._ends():
             self._last(self.failed, error)
         else:
@@ -413,12 +420,16 @@ class BufferedSubscriber(BaseSubscriber[T]):
             The element.
 
         Raises:
+            TypeError: `timeout` is no number.
+            ValueError: `timeout` is below 0, or not finite.
             TimeoutError: There was no element in `timeout` seconds.
             StopIteration: After the last element, or after a cancel.
             BaseException: What the publisher failed with.
         """
+        if timeout is not None:
+            seconds_of("take", "timeout", timeout)
         with self._changed:
-            if not self._changed.wait_for(lambda: self._buffer or self._finished, timeout):
+            if not self._changed.wait_for(lambda: self._buffer or self._finished, primitives.one_wait(timeout)):
                 raise TimeoutError(f"no element in {timeout} s")
             if not self._buffer:
                 if self._error is not None:

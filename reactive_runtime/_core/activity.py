@@ -69,9 +69,7 @@ class Activity:
         ident = primitives.get_ident()
         with self._changed:
             own = any(task.thread == ident for task in self._under_way)
-            rests = not own and self._changed.wait_for(
-                lambda: not self._under_way, min(seconds, primitives.LONGEST_WAIT)
-            )
+            rests = not own and self._changed.wait_for(lambda: not self._under_way, primitives.one_wait(seconds))
             left = list(self._under_way)
         if own:
             raise RuntimeError(

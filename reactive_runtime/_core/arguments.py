@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core.naming import instead
 from reactive_runtime._texts import shown
+from reactive_runtime.errors import ProtocolError
 
 __all__ = [
     "PREFETCH",
     "When",
     "a_value",
+    "an_error",
     "at_least",
     "check_callable",
     "check_clock",
@@ -24,6 +26,7 @@ __all__ = [
     "not_none",
     "one_of",
     "seconds_of",
+    "signalled_error",
     "works_apart",
 ]
 
@@ -125,7 +128,7 @@ def seconds_of(operator: str, argument: str, value: float, *, positive: bool = F
     """`value`, or TypeError where it is no number, or ValueError where it is below 0 or not finite (0: `positive`)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{operator}: {argument} must be a number of seconds, not {instead(value)}")
-    if not (0 <= value < math.inf) or (positive and not value):
+    if not (0 <= value <= sys.float_info.max) or (positive and not value):
         least = "above 0" if positive else "from 0"
         raise ValueError(f"{operator}: {argument} must be a number of seconds {least}, not {value}")
     return value
@@ -155,3 +158,21 @@ def not_none(signal: str, argument: object) -> None:
     """TypeError where the argument of a signal, or of `subscribe`, is None (2.13, 1.9)."""
     if argument is None:
         raise TypeError(f"{signal}(None): None is not allowed here (2.13, 1.9)")
+
+
+def an_error(signal: str, error: object) -> None:
+    """TypeError where the user's own code fails a flow with what is no exception."""
+    not_none(signal, error)
+    if not isinstance(error, BaseException):
+        raise TypeError(f"{signal}: an exception is needed, not {instead(error)} ({shown(error)})")
+
+
+def signalled_error(error: Any, publisher: str) -> BaseException:
+    """What a publisher has signalled; where that is no exception, a ProtocolError which says so: the end comes anyway.
+
+    TypeError where it is None (2.13).
+    """
+    if isinstance(error, BaseException):
+        return error
+    not_none("on_error", error)
+    return ProtocolError(f"{publisher} called on_error({shown(error)}): an exception is needed, not {instead(error)}")

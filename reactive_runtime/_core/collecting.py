@@ -23,6 +23,7 @@ import gc
 import os
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
@@ -30,6 +31,7 @@ from typing import Any, Final
 from reactive_runtime._core import (
     drain,
     drain_context,
+    dropping,
     multicaster,
     prefetch_queue,
     primitives,
@@ -39,7 +41,7 @@ from reactive_runtime._core import (
 )
 from reactive_runtime._core.exits import GRACE
 
-__all__ = ["inside", "outside"]
+__all__ = ["inside", "outside", "released"]
 
 _LOCKED: Final = frozenset(
     str(module.__file__)
@@ -49,6 +51,9 @@ _LOCKED: Final = frozenset(
     )
 )
 """The files whose code has locks of pools and of drains. They close no loop of a user's."""
+
+_FREES: Final = frozenset({str(multicaster.__file__)})
+"""Of these, those that free elements while they have a lock: what a hot source has replayed often enough."""
 
 _has_gil: Final = primitives.has_gil()
 
@@ -70,32 +75,71 @@ def inside() -> bool:
     return getattr(here, "collects", False)
 
 
-def _where_it_is_locked() -> bool:
+def _where_it_is_locked(files: frozenset[str]) -> bool:
     """Whether the code that was interrupted, by this or by others that were freed meanwhile, may have a lock."""
     frame: FrameType | None = sys._getframe(2)
     own = {__file__, sys._getframe(2).f_code.co_filename}
     while frame is not None and frame.f_code.co_filename in own:
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename in _LOCKED
+    return frame is not None and frame.f_code.co_filename in files
 
 
 def outside(call: Callable[[], object]) -> None:
     """For a generator that ends: call, or, where it was freed and the thread may have a lock, on another one, soon."""
-    if inside() or (not _has_gil and _where_it_is_locked()):
-        ended = primitives.allocate_lock()
-        ended.acquire()
-        _under_way[ended] = None
-        try:
-            primitives.begin_thread(_to_its_end, (call, ended))
-        except RuntimeError:  # the interpreter ends, or has no room for one more
-            _to_its_end(call, ended)
+    if inside() or (not _has_gil and _where_it_is_locked(_LOCKED)):
+        _apart(call)
     else:
         call()
+
+
+def _apart(call: Callable[[], object]) -> None:
+    ended = primitives.allocate_lock()
+    ended.acquire()
+    _under_way[ended] = None
+    try:
+        primitives.begin_thread(_to_its_end, (call, ended))
+    except RuntimeError:  # the interpreter ends, or has no room for one more
+        _to_its_end(call, ended)
 
 
 _under_way: Final[dict[Any, None]] = {}
 """A lock for each call that is made on a thread of its own, which is released at its end. A key is written or removed
 in one operation, and all are copied in one: a collection may come at any instruction, so that no lock guards them."""
+
+
+def released(call: Callable[[], object]) -> None:
+    """As `outside`, for elements that are freed: the calls of one collection, perhaps thousands, share a thread."""
+    if inside() or _where_it_is_locked(_FREES if _has_gil else _LOCKED):
+        _waiting.append(call)
+        if _working.acquire(blocking=False):
+            _apart(_work_off)
+    else:
+        call()
+
+
+_waiting: Final[deque[Callable[[], object]]] = deque()
+"""Calls for that thread. One is added, or taken, in one operation."""
+
+_working: Final = primitives.allocate_lock()
+"""Held from when a thread is begun for `_waiting` until it has found nothing more. No thread waits for it."""
+
+
+def _work_off() -> None:
+    while True:
+        try:
+            while _waiting:  # this thread alone takes from it
+                _quietly(_waiting.popleft())
+        finally:
+            _working.release()
+        if not (_waiting and _working.acquire(blocking=False)):
+            return
+
+
+def _quietly(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except BaseException as error:
+        dropping.raised("what was released raised when it was closed", error)
 
 
 def _to_its_end(call: Callable[[], object], ended: Any) -> None:
@@ -104,6 +148,13 @@ def _to_its_end(call: Callable[[], object], ended: Any) -> None:
     finally:
         _under_way.pop(ended, None)
         ended.release()
+
+
+def _begin_anew() -> None:
+    _under_way.clear()
+    _waiting.clear()
+    if _working.locked():
+        _working.release()
 
 
 def _wait() -> None:
@@ -115,4 +166,4 @@ def _wait() -> None:
 
 atexit.register(_wait)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_under_way.clear)  # its threads are the parent's
+    os.register_at_fork(after_in_child=_begin_anew)  # its threads are the parent's

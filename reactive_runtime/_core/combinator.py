@@ -381,9 +381,12 @@ class InnerSubscription:
 
     @owner_only
     def request(self, n: int) -> None:
-        """The drain has run dry, and `n` elements are demanded downstream."""
+        """The drain has run dry, and `n` elements are demanded downstream.
+
+        What hangs on this drain is asked for no more than that, and than there is room for: it is pulled.
+        """
         if not self.over:
-            wanted = self._upstream(n if self._prefetch is None or self._own else self._prefetch)
+            wanted = self._upstream(n if self._prefetch is None or self._own else min(n, self._prefetch))
             assert wanted is not None
             self._pollable.request(wanted)
 

@@ -309,7 +309,7 @@ class Task:
 
     def settled(self, future: Future[Any]) -> None:
         """The future is done: if the task never ran, that has to be signalled; if it raised, reported."""
-        if future.cancelled() or future.exception() is not None:
+        if not self.started or future.cancelled() or future.exception() is not None:
             contained(self._failed, future)
 
     def _failed(self, future: Future[Any]) -> None:
@@ -324,8 +324,11 @@ class Task:
                     here.refusing = before
             return
         error = future.exception()
-        assert error is not None
-        if self.started:
+        if error is None:
+            if not self.started:
+                name = executor_name(self.drain.executor or self.drain.home)
+                self._reject(RejectedError(f"{name} did not run a stream's task, and set its future done"))
+        elif self.started:
             if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
                 dropping.error_dropped("a stream's task raised in its executor", error)
         else:

@@ -14,13 +14,15 @@ stack after that depends on the ground it is on:
 
 A KeyboardInterrupt on the main thread is Ctrl-C, and always goes on up.
 
-Also here: the end of the interpreter, when pools refuse. What is under way goes on where it is; see `going_on`.
+Also here: the end of the interpreter, when pools refuse. What is under way goes on where it is; see `going_on`. And
+the calls on an executor: `submitted`, `taken_back`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
+from concurrent.futures import process as processes
 from concurrent.futures import thread as pools
 from typing import Any, Final, TypeVar
 
@@ -38,6 +40,7 @@ __all__ = [
     "interrupts",
     "is_ending",
     "submitted",
+    "taken_back",
 ]
 
 R = TypeVar("R")
@@ -150,3 +153,33 @@ def submitted(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
     else:
         future.set_result(result)
     return future
+
+
+def _fails_cancelled(*owners: object) -> bool:
+    """Whether a pool of the standard library, when it breaks, comes to grief at a future that was cancelled.
+
+    It sets the error of all futures it has, in one loop. One that is cancelled raises InvalidStateError there, unless
+    the loop expects it, as in newer versions of Python: and the futures behind it are never done.
+    """
+    methods = [vars(owner).get(name) for owner in owners for name in _LOOPS]
+    codes = [getattr(method, "__code__", None) for method in methods]
+    return not any("InvalidStateError" in code.co_names for code in codes if code is not None)
+
+
+_LOOPS: Final = ("terminate_broken", "_terminate_broken", "_initializer_failed")
+_PROCESSES_FAIL: Final = _fails_cancelled(getattr(processes, "_ExecutorManagerThread", object))
+_THREADS_FAIL: Final = _fails_cancelled(pools.ThreadPoolExecutor)
+
+
+def taken_back(executor: Executor, future: Future[Any]) -> None:
+    """Cancel a task, where no other task of the executor suffers from it.
+
+    A process pool of Python 3.11, and a thread pool with an initializer, leave other futures undone for ever if they
+    break while they have a cancelled one: a task of theirs runs, or finds by itself that it is not needed any more.
+    """
+    if _PROCESSES_FAIL and isinstance(executor, processes.ProcessPoolExecutor):
+        return
+    threads = _THREADS_FAIL and isinstance(executor, pools.ThreadPoolExecutor)
+    if threads and (getattr(executor, "_broken", False) or getattr(executor, "_initializer", None) is not None):
+        return
+    future.cancel()

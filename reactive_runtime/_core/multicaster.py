@@ -38,7 +38,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.arguments import not_none, signalled_error
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
@@ -528,7 +528,7 @@ class Multicaster:
         self.end(lost, raised=True)
 
     def on_error(self, error: BaseException, /) -> None:
-        not_none("on_error", error)
+        error = signalled_error(error, "the publisher")
         if not self.end(error):
             dropping.error_dropped("an error after its stream had ended", error)
 

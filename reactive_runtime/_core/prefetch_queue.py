@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 from weakref import ref
 
 from reactive_runtime._core import dropping, primitives, trampoline
-from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.arguments import not_none, signalled_error
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
@@ -457,7 +457,7 @@ class PrefetchQueue(ReadyQueue):
                 upstream.cancel()
 
     def on_error(self, error: BaseException, /) -> None:
-        not_none("on_error", error)
+        error = signalled_error(error, self._publisher())
         failure = self._failure_of(error)
         if not self._ended(failure):
             failure.reached(None)

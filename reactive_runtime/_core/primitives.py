@@ -46,6 +46,7 @@ __all__ = [
     "main_thread",
     "monotonic",
     "now_ns",
+    "one_wait",
     "pause",
     "process_time",
     "running_threads",
@@ -87,6 +88,11 @@ sleep = time.sleep
 def frame_of(ident: int) -> FrameType | None:
     """Where a thread is: a look from outside. None: it has ended."""
     return thread_frames().get(ident)
+
+
+def one_wait(seconds: float | None) -> float | None:
+    """How long one wait may take, where the caller would wait so long; None: for ever."""
+    return None if seconds is None else min(seconds, LONGEST_WAIT)
 
 
 def has_gil() -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from reactive_runtime._core import activity, dropping
 from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.exits import contained, goes_up, submitted
+from reactive_runtime._core.exits import contained, goes_up, submitted, taken_back
 from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.naming import executor_name
@@ -114,7 +114,7 @@ class TaskSource(ReadyQueue):
         left, self._chunk = chain(self._chunk, items), iter(())
         try:
             if future is not None:
-                future.cancel()
+                taken_back(self._executor, future)
         finally:
             self._dropped(left, failure)
 
@@ -143,7 +143,7 @@ class TaskSource(ReadyQueue):
             if not closed:
                 self._future = future
         if closed:
-            future.cancel()
+            taken_back(self._executor, future)
         done = partial(contained, self._done)
         future.add_done_callback(done if under_way is None else under_way.last(done))
 
@@ -155,6 +155,8 @@ class TaskSource(ReadyQueue):
         """The task: what was made, and the error that came after it."""
         made: list[Any] = []
         failure: BaseException | None = None
+        if self._gone():  # it could not be taken back (`taken_back`)
+            return made, failure
         try:
             made.extend(pulled(iter(self._supplier()), self._steps, Unstopped()))
         except BaseException as error:
@@ -171,8 +173,13 @@ class TaskSource(ReadyQueue):
             self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
         elif (error := future.exception()) is not None:
             self._settle([], error)
+            return
+        outcome: Any = future.result()
+        if isinstance(outcome, tuple):
+            self._settle(*outcome)
         else:
-            self._settle(*future.result())
+            name = executor_name(self._executor)
+            self._settle([], RejectedError(f"{name} did not run a stream's task, and set its future done"))
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         drain = self._drain

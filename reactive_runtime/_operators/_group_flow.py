@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import collecting, primitives
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.flow_source import FlowSource, Stage, SubscriptionPlan, flow_of
@@ -35,6 +35,8 @@ class Group:
         self._lock = primitives.Lock()
         self._taken = False  # _lock; it has a subscriber
         self._refusal: str | None = None  # _lock; why it will have none
+        self._ended = False  # _lock; its source has no more for it
+        self._released = False  # _lock; the program has released it
         self.size = 0  # the owner of the source's drain; of a window, how many elements were for it
 
     def take(self, prefetch: int | None) -> Pollable:
@@ -62,14 +64,59 @@ class Group:
         if self.abandon("this group, or window, was dropped before it had a subscriber"):
             self.buffer.close()
 
+    def released(self) -> None:
+        """The program has released it, and has not subscribed: drop what it holds, when it is complete. Any thread.
+
+        Not before, where the source goes on: what is freed, and when, must not decide which groups there are.
+        """
+        with self._lock:
+            self._released = True
+            alone = self._ended and not self._taken
+        if alone:
+            self.abandoned()
+
+    def ended(self) -> None:
+        """Its source has no more for it. Called by the owner of the source's drain."""
+        with self._lock:
+            self._ended = True
+            alone = self._released and not self._taken
+        if alone:
+            self.abandoned()
+
     def taken(self) -> bool:
         """Whether it has a subscriber."""
         with self._lock:
             return self._taken
 
     def flow(self, title: str) -> Flow[Any]:
-        """What goes downstream."""
-        return flow_of(Taken(title, self.take, self.abandoned))
+        """What goes downstream, once."""
+        handle = Handle(self)
+        return flow_of(Taken(title, handle.take, handle.abandoned))
+
+
+class Handle:
+    """What a program has of a group: until it is freed, a subscriber may come."""
+
+    __slots__ = ("__weakref__", "_group", "_used")
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._used = False  # written by those that use it, always True; read when none is left
+
+    def take(self, prefetch: int | None) -> Pollable:
+        """See `Group.take`."""
+        self._used = True
+        return self._group.take(prefetch)
+
+    def abandoned(self) -> None:
+        """See `Group.abandoned`."""
+        self._used = True
+        self._group.abandoned()
+
+    def __del__(self) -> None:
+        # On any thread, and at any instruction.
+        if collecting and not self._used:  # at the end of the interpreter modules are empty
+            collecting.released(self._group.released)
 
 
 @dataclass(frozen=True, slots=True)

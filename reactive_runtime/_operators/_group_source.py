@@ -275,6 +275,7 @@ class Split(Combinator):
         for group in groups.values():
             group.buffer.end(error, spread)
             group.buffer.wake()
+            group.ended()
 
     def _cancel(self) -> None:
         drain = self.drain

@@ -10,6 +10,7 @@ nothing: the drain has no owner, or is kept for the next call, which looks first
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -78,7 +79,7 @@ class Iteration(Iterator[T]):
         return self._elements
 
     def __next__(self) -> T:
-        return next(self._elements)
+        return self._advanced()
 
     def next(self, *, timeout: float | None = None) -> T:
         """Wait for the next element, no longer than `timeout`.
@@ -118,15 +119,28 @@ class Iteration(Iterator[T]):
         """
         limit = self._limit
         if timeout is None or limit is None:
-            return next(self._elements)
-        limit.seconds = seconds_of("next", "timeout", timeout)
+            return self._advanced()
+        seconds_of("next", "timeout", timeout)
+        if inspect.getgeneratorstate(self._elements) == inspect.GEN_RUNNING or not limit.turn.acquire(blocking=False):
+            raise _taken()
         try:
-            element = next(self._elements)
+            limit.seconds = timeout
+            element = self._advanced()
         finally:
             limit.seconds = None
+            limit.turn.release()
         if element is LATE:
             raise TimeoutError(f"next: no element came in {timeout:g} s; {limit.waited}. The flow goes on")
         return element
+
+    def _advanced(self) -> T:
+        try:
+            return next(self._elements)
+        except ValueError as error:
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if inside or str(error) != "generator already executing":
+                raise
+        raise _taken()
 
     def close(self) -> None:
         """Cancel the flow, unless it has ended, and release it.
@@ -137,12 +151,22 @@ class Iteration(Iterator[T]):
         self._elements.close()
 
 
-class _Limit:
-    """How long the thread of a loop waits for the next element. That thread alone uses it."""
+def _taken() -> ValueError:
+    return ValueError(
+        "iterate: another thread waits for the next element already: take elements on one thread, or share the flow"
+        " (`share`), and give each thread a loop of its own"
+    )
 
-    __slots__ = ("seconds", "waited")
+
+class _Limit:
+    """How long the thread of a loop waits for the next element. That thread alone uses it, in its turn."""
+
+    __slots__ = ("seconds", "turn", "waited")
 
     def __init__(self) -> None:
+        self.turn = (
+            primitives.Lock()
+        )  # held by the thread that is inside of `next` with a limit; no thread waits for it
         self.seconds: float | None = None  # None: there is no limit
         self.waited = ""  # when it is late: what it waited for
 

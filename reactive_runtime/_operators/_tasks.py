@@ -24,11 +24,12 @@ __all__ = ["Flight", "Tasks"]
 class Flight:
     """One task, and what became of it."""
 
-    __slots__ = ("element", "error", "index", "outcome", "results", "task")
+    __slots__ = ("begun", "element", "error", "index", "outcome", "results", "task")
 
     def __init__(self, element: Any, index: int) -> None:
         self.element = element
         self.index = index  # in the source
+        self.begun = False  # the thread's that runs the task, until its future is done; then the callback's
         self.task: Any = None  # the owner's
         self.outcome: Any = None  # the thread's that runs the task, until its future is done; then the callback's
         self.results: deque[Any] | None = None  # the drain's lock; set once: it is done
@@ -65,6 +66,14 @@ class Tasks(Bounded):
         """Begin; `land` when it is done."""
         raise NotImplementedError
 
+    def take_back(self, flight: Flight) -> None:
+        """It is not needed any more."""
+        flight.task.cancel()
+
+    def is_news(self, error: BaseException) -> bool:
+        """Whether the user has not had this error yet, in the stream or by the hook. Any thread, without a lock."""
+        return True
+
     def count(self, news: Any) -> int:
         """How many elements of the source a task is made of."""
         return 1
@@ -93,7 +102,7 @@ class Tasks(Bounded):
         return not shut
 
     def _too_late(self, results: deque[Any] | None, error: BaseException | None) -> None:
-        if error is not None and not isinstance(error, RejectedError):
+        if error is not None and not isinstance(error, RejectedError) and self.is_news(error):
             dropping.error_dropped(f"{self.title} failed after its stream had ended", error)
         self.discard(*(result for result in results or () if result is not None))
 
@@ -149,6 +158,7 @@ class Tasks(Bounded):
                 number += 1
             error, flight.error = flight.error, None
             if error is not None:
+                self.is_news(error)
                 raise passing(an_exception(error))
         except Exception as error:
             self.delay(error)
@@ -164,6 +174,6 @@ class Tasks(Bounded):
                 if flight.results is not None or flight.error is not None:
                     self._too_late(flight.results, flight.error)
                 elif flight.task is not None:
-                    flight.task.cancel()
+                    self.take_back(flight)
         finally:
             super().closed()

@@ -84,7 +84,7 @@ class Wait:
         if self._news:  # a look without the lock: what comes now wakes it
             self._look()
         assert self._wake_up is not None
-        return self._wake_up.acquire(timeout=None if seconds is None else min(seconds, primitives.LONGEST_WAIT))
+        return self._wake_up.acquire(timeout=primitives.one_wait(seconds))
 
     def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
         """Wait until the future is done; TimeoutError when `seconds` have passed."""

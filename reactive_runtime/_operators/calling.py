@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -19,7 +19,7 @@ from reactive_runtime._core.arguments import (
 )
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.combinator import PENDING, InnerSubscription
-from reactive_runtime._core.exits import contained, interrupts, submitted
+from reactive_runtime._core.exits import contained, interrupts, submitted, taken_back
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.naming import executor_name
@@ -106,8 +106,9 @@ class TaskOperators(FlowBase[T_co]):
             The source begins with the first demand. No more of it is requested than `concurrency` tasks can take.
 
         Cancellation:
-            Passes to the source. Tasks that have not begun are cancelled; the results of those that have are dropped,
-            to the hook. Coroutines are cancelled.
+            Passes to the source. Tasks that have not begun are cancelled, but on a process pool of a Python whose pools
+            do not bear that: there they run (3.11). The results of those that have begun are dropped, to the hook.
+            Coroutines are cancelled.
 
         Thread:
             `fn` runs on `executor`, or, a coroutine, on the event loop. What follows goes on, up to the next boundary,
@@ -161,6 +162,24 @@ class _Calls(Tasks):
         self.chunk = chunk
         self.gathered: list[Any] = []
         self.far = works_apart(executor)
+        self.broken = False  # the drain's lock; a task has failed since the executor broke
+        self.reported = False  # the drain's lock; the user has had that error: all tasks get the same
+
+    def news(self, outer: InnerSubscription, busy: int) -> Any:
+        """A pool that breaks has its lock while it fails its tasks, on a thread that may come here by a callback."""
+        with self.drain.lock:
+            broken = self.broken
+        return super().news(outer, self.concurrency if broken else busy)
+
+    def take_back(self, flight: Flight) -> None:
+        taken_back(self.workers, flight.task)
+
+    def is_news(self, error: BaseException) -> bool:
+        if not isinstance(error, BrokenExecutor):
+            return True
+        with self.drain.lock:
+            reported, self.reported = self.reported, True
+        return not reported
 
     def where(self) -> str:
         return executor_name(self.workers)
@@ -207,7 +226,13 @@ class _Calls(Tasks):
     def _work(self, flight: Flight) -> None:
         """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""
         elements = flight.element
-        if len(elements) == 1:
+        flight.begun = True
+        with self.drain.lock:
+            shut = self.shut
+        if shut:  # it could not be taken back (`taken_back`)
+            self.discard(*elements)
+            flight.outcome = ([], None)
+        elif len(elements) == 1:
             flight.outcome = ([self.fn(elements[0])], None)
         else:
             flight.outcome = _apply(self.fn, elements, far=False)
@@ -228,19 +253,38 @@ class _Calls(Tasks):
         elif not future.cancelled():
             raised = future.exception()
             if raised is None:
-                made, raised = future.result()
+                made, raised = self._returned(future.result())
+            elif not (self.far or flight.begun or isinstance(raised, BrokenExecutor)):
+                _note(raised, f"before the call: {self._never_called()}")
         if outcome is None and future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
             self.discard(*flight.element)  # the function was not called with them
         else:
             error = None if raised is None else an_exception(raised)
-            if raised is not None:
+            if isinstance(raised, BrokenExecutor):
+                self.discard(*flight.element)  # it is not known which were worked on
+                with self.drain.lock:
+                    self.broken = True
+            elif raised is not None:
                 self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
         if isinstance(error, Exception):
             self.fault(error)
         results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
             self.drain.heard_from()
+
+    def _returned(self, result: Any) -> Outcome:
+        """What a task of another process has returned."""
+        if self.far and isinstance(result, tuple):
+            return result
+        error = RuntimeError(f"{self.title}: {self._never_called()}, and gave {shown(result)} as the task's result")
+        return [], error
+
+    def _never_called(self) -> str:
+        """The executor has finished a task that it did not run, or ran elsewhere."""
+        advice = "" if self.far else ": one that uses processes can't; give map_parallel their pool itself"
+        where = "in a worker" if self.far else "on a thread of this process"
+        return f"{executor_name(self.workers)} did not call {describe(self.fn)} {where}{advice}"
 
     def closed(self) -> None:
         super().closed()

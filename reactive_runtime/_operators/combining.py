@@ -465,7 +465,8 @@ class CombiningOperators(FlowBase[T_co]):
     def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the latest element of each source, one whenever one of them has a new element.
 
-        It begins when each source has had an element, and gives each source its turn.
+        It begins when each source has had an element, and gives each source its turn. What a source gives before that
+        takes the place of its element before, which goes to the hook; so does what is left where no tuple has come.
 
         Args:
             *sources: Publishers, none or more. All are subscribed to at once.
@@ -567,7 +568,8 @@ class CombiningOperators(FlowBase[T_co]):
     def with_latest_from(self: FlowBase[Any], *others: Publisher[Any]) -> Flow[Any]:
         """Each element of the source with the latest one of each of `others`.
 
-        Elements of the source that come before each of `others` has had one go to the hook.
+        Elements of the source that come before each of `others` has had one go to the hook; so do those of `others`
+        that no tuple has had when the next one, or the end, comes.
 
         Args:
             *others: Publishers, one or more. Only the latest element of each is kept; it may be used for any number of
@@ -913,10 +915,11 @@ class _CombineLatest(Combinator):
         super().__init__()
         self.sources = sources
         self.prefetch = prefetch
+        self.alone: dict[InnerSubscription, Any] = {}  # the owner's; until the first tuple: no tuple has them
 
     def elements(self) -> Elements:
         inners = [self.inner(source, self.prefetch) for source in self.sources]
-        latest: dict[InnerSubscription, Any] = {}
+        latest = self.alone
         open_inners = list(inners)
         while open_inners:
             idle = True
@@ -931,11 +934,18 @@ class _CombineLatest(Combinator):
                     if inner not in latest:
                         return
                     continue
+                if latest is self.alone and inner in latest:
+                    self.discard(latest[inner], wanted=True)
                 latest[inner] = element
                 if len(latest) == len(inners):
+                    if latest is self.alone:
+                        self.alone = {}
                     yield tuple(latest[item] for item in inners)
             if idle:
                 yield PENDING
+
+    def closed(self) -> None:
+        self.discard(*self.alone.values())
 
 
 class _Race(Combinator):
@@ -984,18 +994,24 @@ class _WithLatestFrom(Combinator):
         super().__init__()
         self.source = source
         self.others = others
+        self.unused: dict[int, Any] = {}  # the owner's; the latest of each of `others`, while no tuple has it
 
     def elements(self) -> Elements:
         others = [self.inner(other, PREFETCH) for other in self.others]
         latest: list[Any] = [PENDING] * len(others)
+        unused = self.unused
         latest[-1], main = yield from self.beside(others[-1], self.source)  # it begins when all of them have begun
         if latest[-1] is END:
             latest[-1] = PENDING
+        elif latest[-1] is not PENDING:
+            unused[len(others) - 1] = latest[-1]
         complete = False
         while True:
             for at, other in enumerate(others):
                 while (news := other.next_signal()) is not PENDING and news is not END:
-                    latest[at] = news
+                    if at in unused:
+                        self.discard(unused[at], wanted=True)
+                    latest[at] = unused[at] = news
             element = main.next_if_demanded()
             if element is END:
                 return
@@ -1003,9 +1019,13 @@ class _WithLatestFrom(Combinator):
                 yield element
             elif complete or not any(one is PENDING for one in latest):
                 complete = True
+                unused.clear()
                 yield (element, *latest)
             else:
                 self.discard(element, wanted=True)
+
+    def closed(self) -> None:
+        self.discard(*self.unused.values())
 
 
 class _SwitchIfEmpty(_WithOther):

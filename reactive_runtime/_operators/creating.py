@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import activity, dropping, eventloop, primitives
-from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, one_of
+from reactive_runtime._core.arguments import PREFETCH, an_error, at_least, check_callable, not_none, one_of
 from reactive_runtime._core.assembly import an_exception, assembly_location, note_assembly
 from reactive_runtime._core.combinator import PENDING, Combinator, Elements
 from reactive_runtime._core.drain import BATCH
@@ -285,9 +285,9 @@ class Emitter(Generic[T]):
             False if there was an end already, or the subscriber has gone.
 
         Raises:
-            TypeError: `error` is None (2.13).
+            TypeError: `error` is None (2.13), or no exception.
         """
-        not_none("error", error)
+        an_error("error", error)
         ended = self._end(error)
         if not ended:
             dropping.error_dropped("an error after its stream had ended", error)

@@ -76,7 +76,7 @@ class GroupingOperators(FlowBase[T_co]):
             dropped, to the hook. A subscriber that comes to a group later than that gets a RejectedError. When those
             groups are over as well, the source is cancelled. A group that an operator drops before it has a subscriber
             drops what it holds. One that a program keeps, and never subscribes to, keeps it until the outer flow is
-            cancelled.
+            cancelled. One that is complete, and that the program has released, drops it too.
 
         Thread:
             The source runs, and `key` is called, on the thread that demands a group or an element; with `subscribe_on`,
@@ -126,7 +126,8 @@ class GroupingOperators(FlowBase[T_co]):
             is dropped, to the hook. A subscriber that comes to a window later than that gets a RejectedError. When
             those windows are over as well, the source is cancelled. A window that an operator drops before it has a
             subscriber drops what it holds. One that a program keeps, and never subscribes to, keeps it until the outer
-            flow is cancelled.
+            flow is cancelled; a full one needs the source no more, and keeps it until the program has released it: then
+            it drops it. So does any other that is complete.
 
         Thread:
             The source runs on the thread that demands a window or an element; with `subscribe_on`, on its executor.
@@ -155,7 +156,10 @@ class _GroupBy(Split):
         return self.call(self.key, element)
 
     def group_of(self, key: Any) -> tuple[Group, bool]:
-        group = self.open_groups.get(key)
+        try:
+            group = self.open_groups.get(key)
+        except Exception as error:  # it has no hash
+            raise self.fault(error)  # noqa: B904  # the same
         if group is not None:
             return group, False
         if len(self.open_groups) >= self.groups and not self.outer_cancelled:
@@ -203,6 +207,8 @@ class _Window(Split):
             self.buffers.pop(group.buffer, None)
             group.buffer.end()
         group.buffer.wake()
+        if group.size == self.n:
+            group.ended()
         return True
 
     def wants_more(self, group: Group) -> bool:

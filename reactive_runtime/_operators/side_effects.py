@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import at_least, check_callable
+from reactive_runtime._core.arguments import at_least, check_callable, is_coroutine_function
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import PublisherSource, combinator_flow, flow_of
-from reactive_runtime._core.naming import instead
+from reactive_runtime._core.naming import instead, kind_of
 from reactive_runtime._core.passing import signalled
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import Each, Step, describe
@@ -50,7 +50,7 @@ class SideEffectOperators(FlowBase[T_co]):
             `on_finally` goes to the hook.
 
         Raises:
-            TypeError: `listener` is no `Listener`.
+            TypeError: `listener` is no `Listener`, or a method of it is a coroutine function.
 
         Demand:
             Passes through.
@@ -77,6 +77,12 @@ class SideEffectOperators(FlowBase[T_co]):
         """
         if not isinstance(listener, Listener):
             raise TypeError(f"tap: a Listener is needed, not {instead(listener)}")
+        for signal in _SIGNALS:
+            if is_coroutine_function(getattr(listener, signal)):
+                raise TypeError(
+                    f"tap: {signal} of {kind_of(listener)} is a coroutine function, which no thread awaits: make it a"
+                    " plain function, or use flat_map or map_parallel"
+                )
         return _tapped("tap()", self, listener)
 
     def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
@@ -588,6 +594,9 @@ class Listener:
         Args:
             way: "complete", "error" or "cancel".
         """
+
+
+_SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete", "on_cancel", "on_finally")
 
 
 def _tapped(title: str, source: FlowBase[T], listener: Listener) -> Flow[T]:

@@ -21,6 +21,7 @@ from reactive_runtime._core.arguments import (
     is_coroutine_function,
     not_none,
     seconds_of,
+    signalled_error,
 )
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.drain_context import DrainContext
@@ -495,7 +496,7 @@ class _Functions(Generic[T]):
         self.on_checked_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        not_none("on_error", error)
+        error = signalled_error(error, "the publisher")
         if self._on_error is None:
             dropping.error_dropped("a flow failed, and its subscriber has no on_error", error)
         else:
@@ -545,7 +546,7 @@ class _Last(Generic[T]):
         self.number += 1
 
     def on_error(self, error: BaseException, /) -> None:
-        not_none("on_error", error)
+        error = signalled_error(error, "the publisher")
         if self.future.set_running_or_notify_cancel():
             self.future.set_exception(own_copy(error))
         else:
@@ -641,7 +642,7 @@ class _Putting:
             raise failure
 
     def on_error(self, error: BaseException, /) -> None:
-        not_none("on_error", error)
+        error = signalled_error(error, "the publisher")
         if self._is_last():
             self._ended(error)
         else:

@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.arguments import not_none, signalled_error
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
 
@@ -389,7 +389,7 @@ class _SubscriberView(_View):
         self._subscriber.onNext(_object_of(element))
 
     def on_error(self, error: BaseException, /) -> None:
-        not_none("on_error", error)
+        error = signalled_error(error, "the publisher")
         _entering_java()
         try:
             throwable = _throwable_of(error)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.arguments import not_none, signalled_error
 from reactive_runtime._spec import Subscription
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class TaskOutput:
 
     def on_error(self, error: BaseException, /) -> None:
         """It is raised behind what waits."""
-        not_none("on_error", error)
+        error = signalled_error(error, "the publisher")
         if not self._end(error):
             dropping.error_dropped("a flow failed after its task had ended", error)
 

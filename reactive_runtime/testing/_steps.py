@@ -474,7 +474,7 @@ class _Run:
 
     def _wait_for(self, predicate: Callable[[], bool], seconds: float) -> bool:
         """Called with `_changed`."""
-        return self._changed.wait_for(predicate, min(seconds, primitives.LONGEST_WAIT))
+        return self._changed.wait_for(predicate, primitives.one_wait(seconds))
 
     def _nothing(self) -> str:
         waited = f"in {self._timeout:g} s; verify(timeout=) says how long a signal is waited for"

@@ -17,6 +17,9 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 from reactive_runtime import MAX_DEMAND, Flow, hooks
 from reactive_runtime.errors import ProtocolError, RejectedError, SubscriberError
 from reactive_runtime.executors import ScheduledExecutor
+from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
+from reactive_runtime.pipeline import Pipeline
+from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.subscribers import BaseSubscriber
 
 PLACES = ["here", "subscribed on a pool", "behind a boundary", "behind two boundaries"]
@@ -636,3 +639,123 @@ def test_an_executor_that_returns_no_future_is_named(on: Callable[[Flow[int], Ex
     error = sink.wait().error
     assert isinstance(error, RejectedError)
     assert "Forgetful.submit returned None, and must return a Future" in str(error)
+
+
+class Idle(Executor):
+    """It sets each future done, and runs nothing."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(None)
+        return future
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        lambda flow, executor: flow.subscribe_on(executor),
+        lambda flow, executor: flow.publish_on(executor),
+        lambda flow, executor: flow.timeout(9).subscribe_on(executor),
+        lambda flow, executor: flow.map_parallel(str, executor, concurrency=2),
+        lambda flow, executor: flow.map_parallel(str, executor, chunk=2),
+        lambda flow, executor: Flow.from_callable(int).subscribe_on(executor),
+        lambda flow, executor: flow.flat_map(lambda n: Flow.from_callable(int).subscribe_on(executor)),
+    ],
+    ids=["subscribe_on", "publish_on", "timeout", "map_parallel", "chunk", "from_callable", "flat_map"],
+)
+def test_an_executor_that_runs_nothing_is_an_error(on: Callable[[Flow[int], Executor], Flow[Any]]) -> None:
+    on(Flow.range(3), Idle()).subscribe(sink := Sink())
+    assert "Idle did not " in str(sink.wait().error)
+
+
+class Wordy:
+    """Fails with what is no exception."""
+
+    def __init__(self, error: Any) -> None:
+        self.error = error
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(Mute())
+        subscriber.on_error(self.error)
+
+
+class Mute:
+    def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+def wordy_kept(publisher: Wordy) -> BaseException:
+    class Kept(BaseSubscriber[Any]):
+        def failed(self, error: BaseException) -> None:
+            errors.append(error)
+
+    errors: list[BaseException] = []
+    publisher.subscribe(Kept())
+    return errors[0]
+
+
+def wordy_hot(publisher: Wordy) -> BaseException:
+    hot: PublishProcessor[Any] = PublishProcessor()
+    hot.subscribe(sink := Sink())
+    publisher.subscribe(hot)
+    return sink.wait().error
+
+
+def wordy_processor(publisher: Wordy) -> BaseException:
+    processor: FlowProcessor[Any, Any] = FlowProcessor(lambda flow: flow.map(str))
+    processor.subscribe(sink := Sink())
+    publisher.subscribe(processor)
+    return sink.wait().error
+
+
+def wordy_flow(on: Callable[[Flow[Any]], Flow[Any]]) -> Callable[[Wordy], BaseException]:
+    def get(publisher: Wordy) -> BaseException:
+        on(Flow.from_publisher(publisher)).subscribe(sink := Sink())
+        return sink.wait().error
+
+    return get
+
+
+WORDY: dict[str, Callable[[Wordy], BaseException]] = {
+    "a flow": wordy_flow(lambda flow: flow),
+    "a step": wordy_flow(lambda flow: flow.map(str)),
+    "an inner one": lambda publisher: wordy_flow(lambda _: Flow.just(1).flat_map(lambda _: publisher))(publisher),
+    "share": wordy_flow(lambda flow: flow.share()),
+    "a subscriber": wordy_kept,
+    "a hot source": wordy_hot,
+    "a processor": wordy_processor,
+}
+
+
+@pytest.mark.parametrize("get", WORDY.values(), ids=WORDY)
+def test_an_error_that_is_no_exception_is_named(get: Callable[[Wordy], BaseException]) -> None:
+    error = get(Wordy("no disk"))
+    assert isinstance(error, ProtocolError)
+    assert "called on_error('no disk'): an exception is needed, not str" in str(error)
+    assert "not the class OSError: call it" in str(get(Wordy(OSError)))
+
+
+def test_the_publisher_of_an_error_that_is_none_is_named() -> None:
+    with pytest.raises(ProtocolError, match=r"^the publisher, a Wordy, called on_error"):
+        Flow.from_publisher(Wordy(5)).block()
+    with pytest.raises(TypeError, match=r"^error: an exception is needed, not int"):
+        Flow.create(lambda emitter: emitter.error(5)).block()  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^close_exceptionally: an exception is needed, not int"):
+        SubmissionPublisher(ThreadPoolExecutor(1)).close_exceptionally(5)  # type: ignore[arg-type]
+
+
+def test_what_stands_in_place_of_a_flow_is_named() -> None:
+    with pytest.raises(TypeError, match=r"^FlowProcessor: lambda must return a flow, not None"):
+        FlowProcessor(lambda flow: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match=r"^<Pipeline map>: a flow is needed, not list \(Flow.from_iterable makes one"):
+        Pipeline().map(str)([1, 2])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("operator", ["distinct", "group_by", "to_dict"])
+def test_a_key_without_a_hash_names_the_operator(operator: str) -> None:
+    flow = Flow.just([1])
+    made = flow.distinct() if operator == "distinct" else getattr(flow, operator)(lambda element: element)
+    with pytest.raises(TypeError, match="unhashable") as raised:
+        made.block()
+    assert any(note.startswith(f"in {operator}(") for note in raised.value.__notes__)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, Listener, Metrics, hooks
 from reactive_runtime.subscribers import AsyncSubscriber, BaseSubscriber, BufferedSubscriber
 
 
@@ -37,3 +37,28 @@ def test_a_handler_that_is_awaited_or_no_function_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^set_handler: handler must be callable, not 5"):
         hooks.set_handler(5)  # type: ignore[arg-type]
     assert hooks.set_handler(before) is before
+
+
+SIGNALS = ["on_subscribe", "on_next", "on_error", "on_complete", "on_cancel", "on_finally"]
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("base", [Listener, Metrics])
+def test_a_listener_with_a_coroutine_method_is_refused(base: type[Listener], signal: str) -> None:
+    mine = type("Mine", (base,), {signal: awaited})
+    with pytest.raises(TypeError, match=f"^tap: {signal} of Mine is a coroutine function, which no thread awaits"):
+        Flow.range(3).tap(mine())
+    changed = base()
+    setattr(changed, signal, awaited)
+    with pytest.raises(TypeError, match=f"^tap: {signal} of {base.__name__} is a coroutine function"):
+        Flow.range(3).tap(changed)
+
+
+def test_every_signal_of_a_listener_is_looked_at() -> None:
+    assert {name for name in vars(Listener) if name.startswith("on_")} == set(SIGNALS)
+
+
+def test_a_publisher_whose_subscribe_is_awaited_is_refused() -> None:
+    mine = type("Mine", (), {"subscribe": awaited})
+    with pytest.raises(TypeError, match=r"^from_publisher: subscribe of Mine is a coroutine function"):
+        Flow.from_publisher(mine())

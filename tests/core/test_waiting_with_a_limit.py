@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +16,11 @@ import pytest
 from sinks import PATIENCE, wait_until
 
 from reactive_runtime import AsyncIteration, Flow, Iteration
+from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.hooks import Dropped
-from reactive_runtime.testing import TestPublisher
+from reactive_runtime.hot import SubmissionPublisher
+from reactive_runtime.subscribers import BufferedSubscriber
+from reactive_runtime.testing import StepVerifier, TestPublisher
 
 
 @pytest.fixture
@@ -353,3 +358,114 @@ def test_nothing_is_logged_of_a_flow_that_ends_in_time(caplog: pytest.LogCapture
         with pytest.raises(TimeoutError):
             Flow.never().block(timeout=0.01)
     assert caplog.records == []
+
+
+# -- what a limit may be --------------------------------------------------------------------------------------------
+
+
+def taken(timeout: Any) -> Any:
+    Flow.just(7).subscribe(buffered := BufferedSubscriber[int]())
+    return buffered.take(timeout)
+
+
+def late(wait: Callable[[Flow[int], Any], Any]) -> Callable[[Any], Any]:
+    """The element comes from another thread, later: there is something to wait for."""
+
+    def run(timeout: Any) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            return wait(Flow.just(7).delay(0.01).publish_on(pool), timeout)
+
+    return run
+
+
+def ran(flow: Flow[int], timeout: Any) -> int:
+    flow.run(timeout=timeout)
+    return 7
+
+
+def called_with_each(flow: Flow[int], timeout: Any) -> int:
+    elements: list[int] = []
+    flow.for_each(elements.append, timeout=timeout)
+    return elements[0]
+
+
+def offered(timeout: Any) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        publisher: SubmissionPublisher[int] = SubmissionPublisher(pool)
+        publisher.subscribe(buffered := BufferedSubscriber[int]())
+        publisher.offer(7, timeout)
+        return buffered.take(PATIENCE)
+
+
+def advanced(timeout: Any) -> Any:
+    clock = VirtualTimeExecutor(timeout=timeout)
+    with ThreadPoolExecutor(1) as pool, clock_of(clock):
+        Flow.just(7).publish_on(pool).subscribe(buffered := BufferedSubscriber[int]())
+        clock.advance(1)
+        return buffered.take(PATIENCE)
+
+
+def verified(timeout: Any) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        StepVerifier(Flow.just(7).publish_on(pool)).expect_next(7).expect_complete().verify(timeout=timeout)
+    return 7
+
+
+WAITS: dict[str, Callable[[Any], Any]] = {
+    "take": taken,
+    "block": late(lambda flow, timeout: flow.block(timeout=timeout)),
+    "run": late(ran),
+    "for_each": late(called_with_each),
+    "next": late(lambda flow, timeout: flow.iterate().next(timeout=timeout)),
+    "offer": offered,
+    "VirtualTimeExecutor": advanced,
+    "verify": verified,
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_limit_of_centuries_is_a_limit(name: str) -> None:
+    for timeout in (10_000_000_000, 1e10, 1e300):
+        assert WAITS[name](timeout) == 7
+
+
+@pytest.mark.parametrize("timeout", [math.inf, math.nan, -1, -0.5, 10**400], ids=str)
+@pytest.mark.parametrize("name", WAITS)
+def test_a_limit_that_is_no_time_is_refused(name: str, timeout: float) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: timeout must be a number of seconds from 0, not "):
+        WAITS[name](timeout)
+
+
+@pytest.mark.parametrize("timeout", [True, "1", b"", [1]], ids=repr)
+@pytest.mark.parametrize("name", WAITS)
+def test_a_limit_that_is_no_number_is_refused(name: str, timeout: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: timeout must be a number of seconds, not "):
+        WAITS[name](timeout)
+
+
+def test_no_time_at_all_is_a_look() -> None:
+    assert taken(0) == 7
+    with pytest.raises(TimeoutError, match=r"no element in 0 s"):
+        BufferedSubscriber[int]().take(0)
+
+
+def test_a_test_without_events_may_be_long() -> None:
+    with pytest.raises(AssertionError):
+        StepVerifier(Flow.just(7)).expect_no_event(1e10).expect_next(7).expect_complete().verify()
+
+
+@pytest.mark.parametrize("timeout", [None, PATIENCE])
+def test_a_second_thread_in_the_same_loop_is_an_error(source: TestPublisher[int], timeout: float | None) -> None:
+    elements = loop_over(source)
+    got: list[int] = []
+    other = threading.Thread(target=lambda: got.append(elements.next(timeout=timeout)))
+    other.start()
+    wait_until(lambda: inspect.getgeneratorstate(elements._elements) == inspect.GEN_RUNNING)
+    takes: list[Callable[[], int]] = [lambda: elements.next(timeout=1), elements.next, lambda: next(elements)]
+    for take in takes:
+        with pytest.raises(ValueError, match=r"^iterate: another thread waits for the next element already"):
+            take()
+    source.emit(7)
+    other.join(PATIENCE)
+    assert got == [7]
+    elements.close()

@@ -15,6 +15,7 @@ from reactive_runtime import Flow, Subscription, hooks
 from reactive_runtime._core.fuse import fusing
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
+from reactive_runtime.testing import TestPublisher
 
 
 def test_race_asks_each_source_for_one_element() -> None:
@@ -390,3 +391,50 @@ def test_nothing_is_begun_behind_a_boundary_for_one_who_cancels_in_on_subscribe(
     BEGUN[source](lambda: begun.append(source)).publish_on(pool).subscribe(Leaves())
     pool.run()
     assert begun == []
+
+
+@pytest.mark.parametrize("end", ["complete", "fail", "cancel"])
+def test_what_no_combination_has_had_goes_to_the_hook(end: str) -> None:
+    first: TestPublisher[int] = TestPublisher()
+    second: TestPublisher[int] = TestPublisher()
+    discarded: list[int] = []
+    flow = Flow.combine_latest(first, second).do_on_discard(discarded.append)
+    flow.subscribe(sink := Sink())
+    first.emit(1, 2)
+    assert discarded == [1]
+    if end == "cancel":
+        sink.subscription.cancel()
+    else:
+        second.complete() if end == "complete" else second.fail(OSError())
+    assert discarded == [1, 2]
+
+
+def test_what_a_combination_has_had_is_replaced_silently() -> None:
+    first: TestPublisher[int] = TestPublisher()
+    second: TestPublisher[int] = TestPublisher()
+    discarded: list[int] = []
+    Flow.combine_latest(first, second).do_on_discard(discarded.append).subscribe(sink := Sink())
+    first.emit(1)
+    second.emit(5, 6)
+    first.emit(2, 3)
+    sink.subscription.cancel()
+    assert (sink.elements, discarded) == ([(1, 5), (1, 6), (2, 6), (3, 6)], [])
+
+
+@pytest.mark.parametrize("end", ["complete", "fail", "cancel"])
+def test_the_latest_that_no_element_came_for_goes_to_the_hook(end: str) -> None:
+    source: TestPublisher[int] = TestPublisher()
+    other: TestPublisher[int] = TestPublisher()
+    discarded: list[int] = []
+    source_flow = Flow.from_publisher(source)
+    source_flow.with_latest_from(other).do_on_discard(discarded.append).subscribe(sink := Sink())
+    other.emit(1, 2)
+    assert discarded == [1]
+    source.emit(7, 8)
+    other.emit(3, 4)
+    assert discarded == [1, 3]
+    if end == "cancel":
+        sink.subscription.cancel()
+    else:
+        source.complete() if end == "complete" else source.fail(OSError())
+    assert (sink.elements, discarded) == ([(7, 2), (8, 2)], [1, 3, 4])

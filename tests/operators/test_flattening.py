@@ -17,7 +17,7 @@ from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import PublishProcessor, UnicastProcessor
-from reactive_runtime.testing import TestPublisher
+from reactive_runtime.testing import Probe, TestPublisher
 
 
 @pytest.fixture
@@ -453,3 +453,48 @@ def test_an_element_for_a_rail_that_has_just_cancelled_goes_to_another(pool: Thr
             got = [*sink.elements, *(drop.element for drop in drops)]
             assert sorted(got) == list(range(500))
             drops.clear()
+
+
+# -- recursive flows ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["itself", "deferred"])
+@pytest.mark.parametrize("operator", ["flat_map", "concat_map", "switch_map"])
+def test_a_recursive_flow_goes_as_deep_as_is_demanded(operator: str, lazy: bool) -> None:
+    calls: list[int] = []
+
+    def again(n: int) -> Flow[int]:
+        assert len(calls) < 100, "it is called ahead of demand"
+        calls.append(n)
+        return Flow.just(n).concat_with(Flow.defer(lambda: flow) if lazy else flow)
+
+    flow: Flow[int] = getattr(Flow.just(1), operator)(again)
+    assert flow.take(5).to_list().block() == [1] * 5
+    assert len(calls) == 5
+    assert list(itertools.islice(flow, 5)) == [1] * 5
+    assert len(calls) == 10
+    flow.subscribe(sink := Sink(demand=1))
+    assert len(calls) == 11
+    sink.subscription.request(2)
+    assert len(calls) == 13
+    sink.subscription.cancel()
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        lambda inner: Flow.just(0).flat_map(lambda _: inner, prefetch=8),
+        lambda inner: Flow.just(0).switch_map(lambda _: inner, prefetch=8),
+        lambda inner: Flow.just(0).expand(lambda n: inner if n == 0 else Flow.empty()).skip(1),
+        lambda inner: Flow.merge(inner, Flow.never(), prefetch=8),
+    ],
+    ids=["flat_map", "switch_map", "expand", "merge"],
+)
+def test_no_more_is_asked_of_what_is_pulled_than_demanded(over: Callable[[Flow[int]], Flow[int]]) -> None:
+    probe = Probe(Flow.range(1, 100))
+    over(Flow.empty().concat_with(Flow.from_publisher(probe))).subscribe(sink := Sink(demand=3))
+    assert (sink.elements, probe.requested) == ([1, 2, 3], 3)
+    sink.subscription.request(50)
+    assert len(sink.elements) == 53
+    assert probe.requested <= 53 + 8
+    sink.subscription.cancel()

@@ -1,0 +1,160 @@
+"""A pool whose worker dies, or whose initializer fails, ends every flow that has tasks on it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Sink, wait_until
+
+from reactive_runtime import Flow
+from reactive_runtime.hooks import Dropped
+
+WAITING = 8
+"""Tasks of each flow: more than the pool has handed to its workers."""
+
+
+def die_when(fifo: str, n: int) -> int:
+    """End the worker when the test opens the other end."""
+    with Path(fifo).open("rb"):
+        os._exit(n + 1)
+
+
+class Pool:
+    """One worker, which breaks when the test says so."""
+
+    def __init__(self, executor: Executor, fn: Callable[[int], int], let_it_break: Callable[[], None]) -> None:
+        self.executor = executor
+        self.fn = fn
+        self.let_it_break = let_it_break
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Pool]:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with ProcessPoolExecutor(1) as executor:
+        yield Pool(executor, partial(die_when, str(fifo)), lambda: fifo.open("wb").close())
+
+
+@pytest.fixture
+def threads() -> Iterator[Pool]:
+    gate = threading.Event()
+
+    def fail() -> None:
+        gate.wait(PATIENCE)
+        raise OSError("no licence")
+
+    with ThreadPoolExecutor(1, initializer=fail) as executor:
+        yield Pool(executor, abs, gate.set)
+        gate.set()
+
+
+@pytest.fixture(params=["processes", "threads"])
+def broken(request: pytest.FixtureRequest) -> Pool:
+    pool: Pool = request.getfixturevalue(request.param)
+    return pool
+
+
+def calls(pool: Pool, **options: Any) -> Flow[int]:
+    return Flow.range(WAITING).map_parallel(pool.fn, pool.executor, concurrency=WAITING, **options)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_pool_that_breaks_ends_all_flows_on_it(broken: Pool, ordered: bool, dropped: list[Dropped]) -> None:
+    sinks = [Sink(), Sink(), Sink()]
+    for sink in sinks:
+        calls(broken, ordered=ordered).subscribe(sink)
+    broken.let_it_break()
+    assert [isinstance(sink.wait().error, BrokenExecutor) for sink in sinks] == [True] * 3
+
+
+def test_tasks_of_a_cancelled_flow_do_not_keep_other_flows(broken: Pool, dropped: list[Dropped]) -> None:
+    cancelled, other = Sink(), Sink()
+    calls(broken).subscribe(cancelled)
+    calls(broken).subscribe(other)
+    cancelled.subscription.cancel()
+    broken.let_it_break()
+    assert isinstance(other.wait().error, BrokenExecutor)
+
+
+def test_a_broken_pool_discards_elements_and_reports_once(broken: Pool, dropped: list[Dropped]) -> None:
+    sink = Sink()
+    discarded: list[int] = []
+    calls(broken, chunk=2).do_on_discard(discarded.append).subscribe(sink)
+    broken.let_it_break()
+    assert isinstance(sink.wait().error, BrokenExecutor)
+    wait_until(lambda: len(discarded) == WAITING)
+    assert sorted(discarded) == list(range(WAITING))
+    assert [signal for signal in dropped if signal.error is not None] == []
+
+
+def test_no_call_begins_on_a_pool_that_is_breaking(broken: Pool, dropped: list[Dropped]) -> None:
+    sink = Sink()
+    Flow.range(WAITING).map_parallel(broken.fn, broken.executor, concurrency=2 * WAITING).concat_with(
+        Flow.never()
+    ).subscribe(sink)
+    broken.let_it_break()
+    assert isinstance(sink.wait().error, BrokenExecutor)
+
+
+def test_single_tasks_of_a_pool_that_breaks_all_end(threads: Pool, dropped: list[Dropped]) -> None:
+    sinks = [Sink(), Sink()]
+    for sink in sinks:
+        single = Flow.from_callable(lambda: 1).subscribe_on(threads.executor)
+        Flow.range(WAITING).flat_map(lambda _: single).subscribe(sink)  # noqa: B023
+    threads.let_it_break()
+    assert [isinstance(sink.wait().error, BrokenExecutor) for sink in sinks] == [True] * 2
+
+
+def test_calls_of_a_cancelled_flow_are_not_made_later(dropped: list[Dropped]) -> None:
+    began, gate = threading.Event(), threading.Event()
+    made: list[int] = []
+    discarded: list[int] = []
+
+    def call(n: int) -> int:
+        made.append(n)
+        began.set()
+        gate.wait(PATIENCE)
+        return n
+
+    with ThreadPoolExecutor(1, initializer=lambda: None) as pool:
+        sink = Sink()
+        Flow.range(4).map_parallel(call, pool).do_on_discard(discarded.append).subscribe(sink)
+        assert began.wait(PATIENCE)
+        sink.subscription.cancel()
+        gate.set()
+    assert made == [0]
+    assert sorted(discarded) == [0, 1, 2, 3]
+
+
+class Delegating(Executor):
+    """Hands its tasks over to processes, and does not look like it."""
+
+    def __init__(self, processes: Executor) -> None:
+        self.processes = processes
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.processes.submit(fn, *args, **kwargs)
+
+
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_an_executor_over_processes_is_named_and_what_to_do(chunk: int) -> None:
+    with ProcessPoolExecutor(1) as processes, pytest.raises(TypeError, match="cannot pickle") as raised:
+        Flow.range(chunk).map_parallel(abs, Delegating(processes), chunk=chunk).block()
+    notes = " ".join(raised.value.__notes__)
+    assert "Delegating did not call abs on a thread of this process" in notes
+    assert "give map_parallel their pool itself" in notes
+    assert "map_parallel(abs, 16)" in notes
+
+
+def test_the_error_of_a_function_has_no_such_note() -> None:
+    with ThreadPoolExecutor(1) as pool, pytest.raises(TypeError) as raised:
+        Flow.just(1).map_parallel(len, pool).block()  # type: ignore[arg-type]
+    assert "did not call" not in " ".join(raised.value.__notes__)
