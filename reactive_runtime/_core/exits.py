@@ -20,9 +20,9 @@ the calls on an executor: `submitted`, `taken_back`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
-from concurrent.futures import process as processes
 from concurrent.futures import thread as pools
 from typing import Any, Final, TypeVar
 
@@ -156,7 +156,7 @@ def submitted(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
 
 
 def _fails_cancelled(*owners: object) -> bool:
-    """Whether a pool of the standard library, when it breaks, comes to grief at a future that was cancelled.
+    """Whether a pool of the standard library, when it breaks, stops at a future that was cancelled.
 
     It sets the error of all futures it has, in one loop. One that is cancelled raises InvalidStateError there, unless
     the loop expects it, as in newer versions of Python: and the futures behind it are never done.
@@ -167,7 +167,6 @@ def _fails_cancelled(*owners: object) -> bool:
 
 
 _LOOPS: Final = ("terminate_broken", "_terminate_broken", "_initializer_failed")
-_PROCESSES_FAIL: Final = _fails_cancelled(getattr(processes, "_ExecutorManagerThread", object))
 _THREADS_FAIL: Final = _fails_cancelled(pools.ThreadPoolExecutor)
 
 
@@ -177,7 +176,10 @@ def taken_back(executor: Executor, future: Future[Any]) -> None:
     A process pool of Python 3.11, and a thread pool with an initializer, leave other futures undone for ever if they
     break while they have a cancelled one: a task of theirs runs, or finds by itself that it is not needed any more.
     """
-    if _PROCESSES_FAIL and isinstance(executor, processes.ProcessPoolExecutor):
+    processes: Any = sys.modules.get("concurrent.futures.process")  # with a pool of it there; to import it is dear
+    if processes is not None and isinstance(executor, processes.ProcessPoolExecutor):
+        if not _fails_cancelled(getattr(processes, "_ExecutorManagerThread", object)):
+            future.cancel()
         return
     threads = _THREADS_FAIL and isinstance(executor, pools.ThreadPoolExecutor)
     if threads and (getattr(executor, "_broken", False) or getattr(executor, "_initializer", None) is not None):
