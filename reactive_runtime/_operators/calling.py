@@ -162,14 +162,14 @@ class _Calls(Tasks):
         self.chunk = chunk
         self.gathered: list[Any] = []
         self.far = works_apart(executor)
-        self.broken = False  # the drain's lock; a task has failed since the executor broke
+        # A task has failed since the executor broke. The threads that fail its tasks write it, and only ever True; a
+        # stale False is harmless, for the thread that comes here from inside of the pool has written it itself.
+        self.broken = False
         self.reported = False  # the drain's lock; the user has had that error: all tasks get the same
 
     def news(self, outer: InnerSubscription, busy: int) -> Any:
         """A pool that breaks has its lock while it fails its tasks, on a thread that may come here by a callback."""
-        with self.drain.lock:
-            broken = self.broken
-        return super().news(outer, self.concurrency if broken else busy)
+        return super().news(outer, self.concurrency if self.broken else busy)
 
     def take_back(self, flight: Flight) -> None:
         taken_back(self.workers, flight.task)
@@ -227,9 +227,7 @@ class _Calls(Tasks):
         """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""
         elements = flight.element
         flight.begun = True
-        with self.drain.lock:
-            shut = self.shut
-        if shut:  # it could not be taken back (`taken_back`)
+        if self.shut:  # it could not be taken back (`taken_back`); a stale False only calls `fn` in vain
             self.discard(*elements)
             flight.outcome = ([], None)
         elif len(elements) == 1:
@@ -263,8 +261,7 @@ class _Calls(Tasks):
             error = None if raised is None else an_exception(raised)
             if isinstance(raised, BrokenExecutor):
                 self.discard(*flight.element)  # it is not known which were worked on
-                with self.drain.lock:
-                    self.broken = True
+                self.broken = True
             elif raised is not None:
                 self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
         if isinstance(error, Exception):
