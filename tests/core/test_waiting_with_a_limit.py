@@ -9,13 +9,14 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from sinks import PATIENCE, wait_until
 
 from reactive_runtime import AsyncIteration, Flow, Iteration
+from reactive_runtime._operators import _waiting
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import SubmissionPublisher
@@ -319,22 +320,40 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[threading.Event]:
     root.removeHandler(handler)
 
 
-def waits_in_map(n: int, came: threading.Event) -> int:
-    assert came.wait(PATIENCE)
-    return n
+class ClockByHand:
+    """Stands for the shared clock: the time of what waits is over when `end` says so."""
+
+    def __init__(self) -> None:
+        self.act: Callable[[], object] = lambda: None
+
+    def schedule(self, seconds: float, act: Callable[[], object]) -> Future[Any]:
+        self.act = act
+        return Future()
+
+    def end(self) -> None:
+        threading.Thread(target=self.act).start()
 
 
 @pytest.mark.parametrize("sink", ["block", "run", "for_each"])
 def test_a_kept_thread_is_named_when_the_time_is_over(
-    sink: str, logged: threading.Event, caplog: pytest.LogCaptureFixture
+    sink: str, logged: threading.Event, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flow = Flow.range(2).map(lambda n: waits_in_map(n, logged))
+    clock = ClockByHand()
+    monkeypatch.setattr(_waiting, "shared_clock", lambda: clock)
+
+    def waits(n: int) -> int:
+        if not n:
+            clock.end()
+            assert logged.wait(PATIENCE)
+        return n
+
+    flow = Flow.range(2).map(waits)
     arguments = (lambda n: None,) if sink == "for_each" else ()
     with caplog.at_level(logging.WARNING, "reactive_runtime"):
         getattr(flow, sink)(*arguments, timeout=0.02)
     [record] = caplog.records
     message = record.getMessage()
-    assert message.startswith(f"{sink}: `range(2) map(lambda)")
+    assert message.startswith(f"{sink}: `range(2) map(waits)")
     assert "has kept the thread that waits for it" in message
     assert f"{__file__}:" in message
 
