@@ -143,8 +143,8 @@ class _Call:
 def same(sent: object, got: object) -> bool:
     """Whether `got` is the element that was sent, or equal to it.
 
-    A copy of an element that is not even equal to itself (NaN, an array of numpy, one whose `==` raises) can't be told
-    from another one; then the class decides.
+    Some elements are not even equal to themselves: NaN, arrays of numpy, those whose `==` raises. A copy of one can't
+    be distinguished from another one; then the class decides.
     """
     return got is sent or _equal(sent, got) or (not _equal(sent, sent) and type(got) is type(sent))
 
