@@ -59,6 +59,7 @@ _UNWATCHED: Final = (
     "atomics",
     "_core.primitives",
     "_core.trampoline",  # a thread's own
+    "_thread_frames",  # the explorer itself looks through it
     "cli",
     "explore",
     "interop",

@@ -13,6 +13,7 @@ import pytest
 
 import reactive_runtime
 from reactive_runtime._thread_frames import thread_frames
+from reactive_runtime.explore import explore
 
 COLLECTING_INSIDE = """
 import faulthandler, gc, sys, threading
@@ -98,3 +99,18 @@ def test_all_of_the_package_looks_through_the_guard() -> None:
         if re.search(r"sys\._current_(frames|exceptions)\(", file.read_text()) and file.stem != "_thread_frames"
     ]
     assert unguarded == []
+
+
+def test_the_explorer_takes_no_look_for_a_step_of_the_program() -> None:
+    """It looks where each thread is when none can go on; a step of its own would make each run another one."""
+
+    class Waits:
+        def __init__(self) -> None:
+            self.come = threading.Event()
+
+        def actor_waits(self) -> None:
+            self.come.wait()
+
+    result = explore(Waits, schedules=20)
+    assert result.failure is not None, result
+    assert "no thread can go on" in result.failure.message
