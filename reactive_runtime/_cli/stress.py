@@ -56,7 +56,7 @@ def stress(
             help="So many runs, with the seeds that follow, or until-failure; of more than one each is judged here."
         ),
     ] = "1",
-    threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
+    threads: Annotated[int, typer.Option(min=1, max=1_024, help="Threads that fire request and cancel.")] = 12,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random numbers; drawn and printed, if not given.")

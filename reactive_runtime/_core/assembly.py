@@ -10,6 +10,7 @@ import linecache
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Final
 
@@ -18,6 +19,7 @@ from reactive_runtime._texts import shown
 
 __all__ = [
     "AssemblyLocation",
+    "add_note",
     "an_exception",
     "assembly_location",
     "no_end",
@@ -91,7 +93,7 @@ def _note_as(error: BaseException, fault: BaseException) -> None:
     """Take the notes over."""
     there = getattr(fault, "__notes__", ())
     for note in [note for note in getattr(error, "__notes__", ()) if note not in there]:
-        fault.add_note(note)
+        add_note(fault, note)
 
 
 def raised_over(error: BaseException, failure: BaseException) -> None:
@@ -110,13 +112,19 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return list(found.values())
 
 
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note; an error whose class takes none goes on without."""
+    with suppress(Exception):
+        error.add_note(note)
+
+
 def note_assembly(error: BaseException, operator: object, location: AssemblyLocation | None) -> None:
     """Note on `error` which operator it came out of, unless it is known already."""
     if isinstance(error, SignalledError):
         return  # its publisher has noted it, or is not ours
     if any(_NOTE in note or note.startswith(_NOWHERE) for note in getattr(error, "__notes__", ())):
         return
-    error.add_note(f"in {operator}, {_NOTE}{location[0]}:{location[1]}" if location else f"{_NOWHERE}{operator}")
+    add_note(error, f"in {operator}, {_NOTE}{location[0]}:{location[1]}" if location else f"{_NOWHERE}{operator}")
 
 
 def note_step(error: BaseException) -> None:

@@ -395,7 +395,7 @@ class PulledSubscription(DrainContext):
         finally:  # an exit out of closing does not keep the subscriber from its end
             try:
                 if not cancelled:
-                    self._signal_end(subscriber, error, completed=outcome == "complete")
+                    self._signal_end(subscriber, error, completed=isinstance(outcome, str))
                 elif error is not None:
                     reason = "an error after the subscriber had cancelled"
                     (self.failed or Failure(error)).dropped(reason, error)

@@ -171,7 +171,8 @@ class TaskSource(ReadyQueue):
     def _done(self, future: Future[Outcome]) -> None:
         if future.cancelled():
             self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
-        elif (error := future.exception()) is not None:
+            return
+        if (error := future.exception()) is not None:
             self._settle([], error)
             return
         outcome: Any = future.result()

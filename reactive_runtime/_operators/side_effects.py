@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, is_coroutine_function
-from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
+from reactive_runtime._core.assembly import AssemblyLocation, add_note, assembly_location
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import PublisherSource, combinator_flow, flow_of
@@ -768,7 +768,7 @@ class _Checkpoint(Listener):
         self.note = f"passed checkpoint {description!r}, at {where}"
 
     def on_error(self, error: Exception) -> None:
-        error.add_note(self.note)
+        add_note(error, self.note)
 
 
 class Metrics(Listener):

@@ -557,6 +557,17 @@ class _Last(Generic[T]):
             self.future.set_result(self._element)
 
 
+def _result(future: primitives.Future[T]) -> T:
+    """The result of a future that is done. `Future.result` takes an error of the truth value False for none."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    try:
+        raise error
+    finally:
+        del error, future  # or its traceback has it, and it the traceback
+
+
 def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
     if timeout is not None:
         seconds_of(sink, "timeout", timeout)
@@ -572,13 +583,13 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
     try:
         if not last.future.done():
             wait.until(last.future, timeout)
-        return last.future.result()
+        return _result(last.future)
     except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
         late = isinstance(error, TimeoutError) and not last.future.done()
         waited = waited_for(running) if late else ""
         cancelled = last.future.cancel()
         if isinstance(error, TimeoutError) and not cancelled:
-            return last.future.result()  # it has ended just now; or the error is its own
+            return _result(last.future)  # it has ended just now; or the error is its own
         if not late:
             raise
         came = f"{last.number} element{'s' * (last.number != 1)} had come"

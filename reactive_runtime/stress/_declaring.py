@@ -160,9 +160,16 @@ class Context:
         Args:
             feeder: Feeds the publisher. There are up to `FEEDERS` of them in a round.
 
+        Raises:
+            ValueError: It is one too many.
+
         Thread:
             That of the scenario's function.
         """
+        if len(self.feeders) == FEEDERS:
+            raise ValueError(
+                f"feed: a round has up to {FEEDERS} feeders, and this is one more: call it from another one"
+            )
         self.feeders.append(feeder)
 
     def link(self, flow: Flow[T], *, elements: int | None = None) -> Flow[T]:
@@ -417,9 +424,16 @@ def find(
         The scenarios, in the order of the names that were given, else of the files.
 
     Raises:
-        ScenarioError: There are no scenarios there, a file does not import, or nothing matches a name or the tag.
+        ScenarioError: There are no scenarios there, two have one name, a file does not import, or nothing matches a
+            name or the tag.
     """
-    found = {item.name: item for module in _modules(where, skipped) for item in _declared(module)}
+    found: dict[str, Scenario] = {}
+    for module in _modules(where, skipped):
+        for item in _declared(module):
+            other = found.setdefault(item.name, item)
+            if other.file != item.file:  # else it is imported from there
+                where_both = f"in {other.file} and in {item.file}"
+                raise ScenarioError(f"two scenarios are named {item.name!r}, {where_both}: rename one")
     if not found:
         raise ScenarioError(f"{where}: no scenarios there: a scenario is a function under @scenario")
     chosen = found
@@ -444,7 +458,7 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
         except ModuleNotFoundError as error:
             if error.name is None or not str(where).startswith(error.name):
                 raise _unimportable(str(where), error) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _unimportable(str(where), error) from error
         else:
             return
@@ -457,7 +471,7 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if skipped is None:
                 raise _unimportable(str(file), error) from error
             skipped(file, _unimportable(str(file), error))
@@ -465,7 +479,7 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
         yield module
 
 
-def _unimportable(what: str, error: Exception) -> ScenarioError:
+def _unimportable(what: str, error: BaseException) -> ScenarioError:
     return ScenarioError(f"{what}: can't be imported: {type(error).__name__}: {error}")
 
 

@@ -26,6 +26,7 @@ import random
 import sys
 import traceback
 import weakref
+from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -183,6 +184,10 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     return result
 
 
+RAISED: Final = (Exception, CancelledError, SystemExit, GeneratorExit)
+"""What a publisher may raise on the thread of the load: all but Ctrl-C, which ends it."""
+
+
 class _GivenUpError(Exception):
     """A scenario can't go on."""
 
@@ -327,7 +332,7 @@ class _Stage:
 
 def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
     for target in targets:
-        with suppress(Exception):  # what it raises is in the record, and judged there (1.9)
+        with suppress(*RAISED):  # what it raises is in the record, and judged there (1.9)
             publisher.subscribe(target)
 
 
@@ -390,7 +395,7 @@ class _Target:
     def leave(self) -> None:
         """The round is over."""
         if self.subscription is not None and not self._ended:
-            with suppress(Exception):  # it is in the record
+            with suppress(*RAISED):  # it is in the record
                 self.subscription.cancel()
 
 
@@ -426,7 +431,7 @@ class _Burst:
                 if (subscription := target.subscription) is None:
                     continue
                 for _ in range(rng.choice(self.workload.operations)):
-                    with suppress(Exception):  # what a call raises is in its record, and judged there (3.15, 3.16)
+                    with suppress(BaseException):  # what a call raises is in its record, and judged there (3.15, 3.16)
                         self._shoot(subscription, rng, self.more[actor])
 
     def _shoot(self, subscription: Subscription, rng: random.Random, more: list[_Target]) -> None:
@@ -456,7 +461,7 @@ class _Workers:
         self.size = size + FEEDERS
         self._barrier = primitives.Barrier(self.size + 1)
         self._burst: _Burst | None = None  # written between two meetings at the barrier
-        self._failure: Exception | None = None  # written by the thread that fails, before the barrier breaks
+        self._failure: BaseException | None = None  # written by the thread that fails, before the barrier breaks
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
             for actor in range(self.size)
@@ -490,7 +495,7 @@ class _Workers:
                 self._barrier.wait()
         except primitives.BrokenBarrierError:
             return
-        except Exception as error:
+        except BaseException as error:
             self._failure = error
             self._barrier.abort()
 

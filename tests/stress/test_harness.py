@@ -126,6 +126,21 @@ def test_a_scenario_file_that_does_not_import_is_named(tmp_path: Path) -> None:
         find(tmp_path)
 
 
+def test_a_scenario_file_that_ends_the_process_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(ScenarioError, match=r"ends\.py: can't be imported: SystemExit: 0"):
+        find(tmp_path)
+
+
+def test_two_scenarios_of_one_name_are_refused_with_their_files(tmp_path: Path) -> None:
+    one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+    one += "@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n"
+    (tmp_path / "a.py").write_text(one)
+    (tmp_path / "b.py").write_text(one)
+    with pytest.raises(ScenarioError, match=r"two scenarios are named 'twin', in .*a\.py and in .*b\.py: rename one"):
+        find(tmp_path)
+
+
 def scenarios(folder: Path, body: str) -> list[Scenario]:
     """Those of a file, and one that is right."""
     (folder / "theirs.py").write_text(
@@ -145,6 +160,10 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
         ("raise SystemExit(3)", r"its factory \(.*theirs\.py\) raised SystemExit\(3\)"),
         ("return 7", r"its factory \(.*theirs\.py\) returned a int, which is no publisher"),
         ("context.feed(lambda: 1 // 0); return Flow.range(1)", r"a feeder raised ZeroDivisionError"),
+        (
+            "for _ in range(4): context.feed(lambda: None)\n    return Flow.range(1)",
+            r"raised ValueError\('feed: a round has up to 3 feeders, and this is one more",
+        ),
     ],
 )
 def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
@@ -371,6 +390,27 @@ def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(drop
     result = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
     assert result.rounds > 1
     assert {item.rule for item in check(recorder.records())} == {"1.9"}
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(0), GeneratorExit()], ids=repr)
+def test_a_cancel_that_raises_an_exit_stops_nothing(error: BaseException, dropped: list[Any]) -> None:
+    class Raises:
+        def subscribe(self, subscriber: Any, /) -> None:
+            subscriber.on_subscribe(self)
+
+        def request(self, n: int, /) -> None: ...
+
+        def cancel(self) -> None:
+            raise error
+
+    @scenario(elements=5, live=3)
+    def raises(context: Context) -> Any:
+        return Raises()
+
+    recorder = Recorder()
+    result = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
+    assert result.rounds > 1
+    assert "3.16" in {item.rule for item in check(recorder.records())}
 
 
 def shared_out(costs: dict[str, tuple[float, int]], seconds: float) -> dict[str, Share]:
