@@ -9,8 +9,9 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from typing import Any
 
 import pytest
-from sinks import PATIENCE
+from sinks import PATIENCE, Sink
 
+from reactive_runtime import Flow
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor
 
@@ -417,3 +418,25 @@ def test_virtual_time_cannot_be_advanced_from_inside_a_task() -> None:
     clock.advance(1)
     assert "moving already" in str(future.exception(PATIENCE))
     clock.advance(1)
+
+
+@pytest.mark.parametrize("how", ["cancel", "shutdown"])
+def test_a_task_that_is_cancelled_in_its_queue_logs_nothing(
+    how: str, caplog: pytest.LogCaptureFixture, dropped: list[Any]
+) -> None:
+    """The callback of a future may not raise: `concurrent.futures` logs it, and nobody else hears of it."""
+    go = threading.Event()
+    pool = ThreadPoolExecutor(1)
+    pool.submit(go.wait)
+    sink: Sink[int] = Sink()
+    Flow.just(1).flat_map(lambda n: Flow.from_callable(lambda: n).subscribe_on(pool)).subscribe(sink)
+    try:
+        if how == "cancel":
+            sink.subscription.cancel()
+        pool.shutdown(wait=False, cancel_futures=True)
+        if how == "shutdown":
+            assert isinstance(sink.wait().error, RejectedError)
+    finally:
+        go.set()
+        pool.shutdown()
+    assert caplog.records == []
