@@ -246,14 +246,15 @@ class Elements:
         if self._twice is not None and not _is_series(type(first)):
             raise self._misfit(0, self._twice, f"two fields have that name, and {shown(first)} has one: use tuples")
         if isinstance(first, Mapping):
-            columns = [self._picked(elements, itemgetter(name), name) for name in names]
+            plain = set(map(type, elements)) == {dict}  # else a key that is missing may be made up (`__missing__`)
+            columns = [self._picked(elements, itemgetter(name) if plain else _held(name), name) for name in names]
             self._nothing_beside(elements)
         elif _is_series(type(first)):
             self._as_many(elements)
             # A ninth of the time of zip(*elements), which makes an iterator of each.
             columns = [list(map(itemgetter(place), elements)) for place in range(len(names))]
         else:
-            columns = [self._picked(elements, attrgetter(name), name) for name in names]
+            columns = [self._picked(elements, _attribute(name), name) for name in names]
         return [self._column(place, values) for place, values in enumerate(columns)]
 
     def _picked(self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str) -> list[Any]:
@@ -309,6 +310,22 @@ class Elements:
 
     def _misfit(self, place: int, name: str, why: str) -> SparkError:
         return SparkError(f"{self._what}: element {self._seen + place}, field {name!r}: {why}")
+
+
+def _held(name: str) -> Callable[[Any], Any]:
+    """What a mapping, or another element among mappings, has under a key."""
+
+    def pick(element: Any) -> Any:
+        if isinstance(element, Mapping) and name not in element:
+            raise KeyError(name)
+        return element[name]
+
+    return pick
+
+
+def _attribute(name: str) -> Callable[[Any], Any]:
+    """The attribute of that very name; `attrgetter` takes a dot for a path."""
+    return attrgetter(name) if "." not in name else lambda element: getattr(element, name)
 
 
 def _is_series(kind: type) -> bool:

@@ -486,7 +486,8 @@ class _MapWriter:
         except Misfit as misfit:
             place = _holding(offsets, misfit.place)
             raise Misfit(place, misfit.path, f"a key: {misfit.why}") from misfit
-        if self._merges and any(value is not None and len(value) > 1 for value in values):
+        merges = self._merges or not _PLAIN.issuperset(map(type, keys))  # a derived class may compare in its own way
+        if merges and any(value is not None and len(value) > 1 for value in values):
             _no_merged(offsets, keys, key_column)
         try:
             value_column = self._write_value(found, None)
@@ -495,6 +496,9 @@ class _MapWriter:
             raise Misfit(place, f"[{shown(keys[misfit.place])}]{misfit.path}", misfit.why) from misfit
         make: Any = pa.MapArray.from_arrays
         return make(pa.array(offsets, pa.int32()), key_column, value_column, type=self._arrow, mask=nulls)
+
+
+_PLAIN: Final = frozenset({str, int, bool, bytes})
 
 
 def _merges(kind: DataType) -> bool:

@@ -428,7 +428,7 @@ def test_a_task_that_is_cancelled_in_its_queue_logs_nothing(
     go = threading.Event()
     pool = ThreadPoolExecutor(1)
     pool.submit(go.wait)
-    sink: Sink[int] = Sink()
+    sink = Sink()
     Flow.just(1).flat_map(lambda n: Flow.from_callable(lambda: n).subscribe_on(pool)).subscribe(sink)
     try:
         if how == "cancel":

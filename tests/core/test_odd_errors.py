@@ -133,7 +133,7 @@ def test_an_odd_error_is_signalled_once_and_raised(name: str, place: str) -> Non
     error = ERRORS[name]()
     with ThreadPoolExecutor(2) as pool:
         flow = PLACES[place](error, pool)
-        sink: Sink[Any] = Sink()
+        sink = Sink()
         flow.subscribe(sink)
         assert type(sink.wait().error) is type(error)
         with pytest.raises(type(error)):
