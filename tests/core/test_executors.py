@@ -424,7 +424,7 @@ def test_virtual_time_cannot_be_advanced_from_inside_a_task() -> None:
 def test_a_task_that_is_cancelled_in_its_queue_logs_nothing(
     how: str, caplog: pytest.LogCaptureFixture, dropped: list[Any]
 ) -> None:
-    """The callback of a future may not raise: `concurrent.futures` logs it, and nobody else hears of it."""
+    """The callback of a future may not raise: `concurrent.futures` only logs it."""
     go = threading.Event()
     pool = ThreadPoolExecutor(1)
     pool.submit(go.wait)
