@@ -129,7 +129,8 @@ def test_a_quick_publisher_takes_as_long_as_the_silences(monkeypatch: pytest.Mon
         ([(0.2, 0.003), (0.0, 0.3), (0.001, 0.001)], (0.0, 0.001)),  # what a busy machine adds
         ([(0.0, 0.02), (0.0, 0.001)], (0.0, 0.001)),
         ([(0.0, 0.001)], (0.0, 0.001)),
-        ([(0.1, 2.0)], (0.1, 2.0)),  # what is slow by far
+        ([(0.1, 2.0), (0.1, 2.0)], (0.1, 2.0)),  # what is slow by far
+        ([(0.1, 2.0), (0.0, 0.001)], (0.0, 0.001)),  # only the first element was: it filled a cache
         ([(0.02, 0.2), (0.02, 0.2), (0.02, 0.2)], (0.02, 0.2)),
     ],
 )
