@@ -15,7 +15,7 @@ from searching import NIGHT
 from explore.brute_force import ENOUGH, Traced, searched
 from explore.drawn_programs import drawn, drawn_looks
 from explore.programs import BROKEN, FIXED, Named
-from reactive_runtime.errors import ExploreError
+from reactive_runtime.errors import ReactiveError
 from reactive_runtime.explore import explore
 from reactive_runtime.explore._bounded import Bounded
 from reactive_runtime.explore._dpor import DPOR
@@ -401,5 +401,5 @@ def test_a_bound_is_refused() -> None:
 
 def test_several_processes_are_refused() -> None:
     asked = Asked("bugs.classics:Account", 10, 0, "dpor", "shared", (), None, 100, "threads", "any", 10.0)
-    with pytest.raises(ExploreError, match="has no parts to share"):
+    with pytest.raises(ReactiveError, match="has no parts to share"):
         explored(asked, jobs=2)
