@@ -209,7 +209,7 @@ class _Asked:
     """Why something could not be judged."""
     slower: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """What could not be written, a line each: the run is cut off there."""
+    """The files that the disk refused, a line each: the run is cut off there."""
     without_verdict: str = ""
     """Why there is no verdict, where the command ends before it has one."""
     began: float = field(default_factory=primitives.monotonic)
@@ -277,11 +277,11 @@ class _Asked:
 
     @property
     def _state(self) -> State:
-        """What became of all."""
+        """The state of all."""
         return state_of(self._findings(), [*self.lost, *self.unable])
 
     def _findings(self) -> dict[str, Finding]:
-        """What became of each scenario, from what its runs say of themselves and what was judged."""
+        """The state of each scenario, by the metadata of its runs and by the verdict."""
         from reactive_runtime.testing.trace import metadata_of
 
         named = {
@@ -376,7 +376,7 @@ class _Load:
     pythons: list[str]
     stop: Stop
     lost: list[str] = field(default_factory=list)
-    """What could not be written, a line each: that run is cut off there."""
+    """The files that the disk refused, a line each: that run is cut off there."""
 
     def runs(self, skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """Run it, once for each interpreter, side by side. The folders of the runs, and what was given up."""

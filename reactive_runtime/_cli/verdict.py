@@ -177,7 +177,7 @@ class Came:
     """What came of it, to the exit status and JUnit."""
 
     state: State | None = None
-    """What became of all that was judged, the worst of it; None where nothing was."""
+    """The worst state of all that was judged; None where nothing was."""
     slower: list[str] = field(default_factory=list)
     """What has become slower, a line each."""
     unable: list[str] = field(default_factory=list)
@@ -276,7 +276,7 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
 
 
 def _report_of(to: Path) -> Report:
-    """What the report on that verdict shows: the table and the exit status here are of the same."""
+    """The tables of the report on that verdict, from which the table and the exit status here come too."""
     from reactive_runtime.report import load
 
     return load(to)

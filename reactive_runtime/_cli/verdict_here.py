@@ -36,7 +36,7 @@ class AtOnce:
     unable: list[str] = field(default_factory=list)
     """Why others could not."""
     findings: dict[str, Finding] = field(default_factory=dict)
-    """What became of each scenario of all these runs."""
+    """The state of each scenario of all these runs."""
 
     @property
     def broken(self) -> dict[str, set[str]]:

@@ -5,7 +5,7 @@ clock, and looks at once, sees that nothing has come, and takes it for what does
 
 The answer: each task that a flow hands to an executor, and each coroutine, is *under way* from the hand-over until its
 last callback has returned. A flow belongs to a clock by its context (`executors.clock_of`, `StepVerifier`), and by
-each operator that was given the clock. What a task of a clock hands over belongs to that clock too, on whatever thread.
+each operator that was given the clock. A task of a clock hands its clock on to all tasks that it starts, on any thread.
 So a task may belong to several clocks. A clock is *at rest* when none of its tasks is under way.
 
 Tasks that wait in the queue of a virtual clock are not counted: they run when it is moved. Where no virtual clock was
