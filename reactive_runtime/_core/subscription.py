@@ -430,7 +430,7 @@ class PulledSubscription(DrainContext):
         finally:
             try:
                 if pollable is not None:
-                    pollable.close()
+                    trampoline.closes(pollable.close)
             finally:
                 try:
                     self._release()

@@ -22,10 +22,13 @@ from typing import Final
 
 from reactive_runtime._core import primitives
 
-__all__ = ["LIMIT", "here", "later", "launch", "others", "refuses", "work"]
+__all__ = ["LIMIT", "closes", "here", "later", "launch", "others", "refuses", "work"]
 
 LIMIT: Final = 24
 """How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""
+
+CLOSING: Final = 8
+"""For how many jobs the release of a tree counts: it takes some five frames for each of its operators."""
 
 Job = Callable[[], object]
 
@@ -62,6 +65,20 @@ def launch(job: Job) -> None:
     finally:
         local.depth = depth
         if not depth and local.waiting:
+            _work_off()
+
+
+def closes(close: Job) -> None:
+    """Run `close`, which releases a tree of operators: what it launches waits sooner, for it stands on a high stack."""
+    if not hasattr(here, "depth"):
+        _begin()
+    depth: int = here.depth
+    here.depth = depth + CLOSING
+    try:
+        close()
+    finally:
+        here.depth = depth
+        if not depth and here.waiting:
             _work_off()
 
 

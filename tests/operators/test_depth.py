@@ -17,6 +17,7 @@ from sinks import PATIENCE
 from operators.catalogue import CASES, Case, Place
 from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hooks import Dropped
 
 LENGTH = 600
 FRAMES = 500
@@ -136,6 +137,43 @@ def leaves(element: Any) -> list[str]:
         else:
             texts.append(repr(item))
     return texts
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "satisfied", "failed"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_long_chain_is_closed(case: Case, ends: str, place: Place, dropped: list[Dropped]) -> None:
+    """Whoever ends it: the source's iterator is closed, and nothing of the release fails."""
+    opened, closed = threading.Event(), threading.Event()
+
+    def numbers() -> Iterator[int]:
+        opened.set()
+        try:
+            yield from range(3)
+        finally:
+            closed.set()
+
+    def fail(element: Any) -> Any:
+        raise OSError(element)
+
+    flow = chain(lambda item: case.apply(item, place), Flow.from_supplier(numbers))
+    ended = threading.Event()
+    if ends == "cancelled":
+        handle = flow.subscribe(lambda element: None, lambda error: None, demand=1)
+        handle.cancel()
+        ended.set()
+    elif ends == "satisfied":
+        flow.take(1).subscribe(lambda element: None, lambda error: ended.set(), ended.set)
+    else:
+        flow.map(fail).subscribe(lambda element: None, lambda error: ended.set(), ended.set)
+    for _ in range(int(PATIENCE * 1000)):
+        if ended.is_set() or ended.wait(0.001):
+            break
+        place.clock.advance(1)
+    assert ended.is_set()
+    if opened.is_set():  # before the source began there is nothing to close
+        assert closed.wait(PATIENCE)
+    for drop in dropped:
+        assert not isinstance(drop.error, RecursionError)
 
 
 def in_words(elements: list[Any], case: Case) -> list[list[str]]:
