@@ -278,6 +278,37 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
     assert "NOT its consequences" not in named
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return Deadlocks()", r"subscribe did not return within 3 s; it is at .*theirs\.py:9, in subscribe"),
+        (
+            "return Flow.range(1).map(lambda n: threading.Event().wait()).subscribe_on(context.pool(1))",
+            "a pool is still busy after 3 s",
+        ),
+    ],
+    ids=["subscribe", "a task"],
+)
+def test_a_load_with_a_thread_that_never_returns_comes_to_its_end(body: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import _harness as harness, scenario\n"
+        "import threading\n"
+        "harness.PATIENCE = 3.0\n"
+        "class Deadlocks:\n"
+        "    def subscribe(self, subscriber):\n"
+        "        lock = threading.Lock()\n"
+        "        with lock:\n"
+        "            lock.acquire()\n"
+        f"@scenario(elements=1)\ndef hanging(context):\n    {body}\n"
+    )
+    load = ("--scenarios", tmp_path, "--threads", "2", "--out", tmp_path / "runs", "--seconds", "1")
+    done = call("stress", *load, "--verify", "--engine", "local")
+    assert done.returncode == 1, done.stderr
+    assert re.fullmatch(f"STUCK    hanging: {told}", done.stdout.splitlines()[-1])
+    assert "clean" not in done.stdout
+
+
 def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
         "from reactive_runtime import Flow\n"
@@ -293,7 +324,9 @@ def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_st
     assert done.returncode == 1, done.stderr
     last = done.stdout.splitlines()[-2:]
     assert last[0].startswith("UNABLE   broken: its factory")
-    assert last[1] == "STUCK    hanging: its factory did not return within 3 s"
+    place = re.escape(str(tmp_path / "theirs.py"))
+    hangs = rf"STUCK    hanging: its factory did not return within 3 s; it is at {place}:\d+, in hanging"
+    assert re.fullmatch(hangs, last[1])
     run = the_run(tmp_path / "runs")
     assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"broken", "hanging"}
     assert "threading.Event().wait()" in (run / "stuck.txt").read_text()
