@@ -132,6 +132,22 @@ def test_a_scenario_file_that_ends_the_process_is_named(tmp_path: Path) -> None:
         find(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import asyncio\n\nraise asyncio.CancelledError('late\\nand more')\n", "CancelledError: late and more"),
+        ("\n\nclass Own(BaseException): ...\nraise Own('mine')\n", "Own: mine"),
+    ],
+    ids=["CancelledError", "BaseException of one's own"],
+)
+def test_what_is_no_exception_and_is_raised_by_an_import_is_named(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "raises.py").write_text(text)
+    line = text[: text.index("raise ")].count("\n") + 1
+    file = re.escape(str(tmp_path / "raises.py"))
+    with pytest.raises(ScenarioError, match=rf"^{file}: can't be imported: {said}, at {file}:{line}$"):
+        find(tmp_path)
+
+
 def test_two_scenarios_of_one_name_are_refused_with_their_files(tmp_path: Path) -> None:
     one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
     one += "@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n"
