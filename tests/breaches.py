@@ -165,6 +165,11 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         1,
         trace(request(9, 3, 4), element(0, 5, 6), element(1, 7, 8), elements=1),
     ),
+    "more elements than there are, and an error": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), element(1, 7, 8), ("on_error", 9, 10), elements=1),
+    ),
 }
 
 TWO_RULES: dict[str, tuple[set[str], list[Record]]] = {
@@ -230,6 +235,7 @@ INNOCENT: dict[str, list[Record]] = {
     "an end before all elements, after a cancel": trace(
         request(9, 3, 4), ("cancel", 5, 8), ("on_complete", 6, 7), elements=2
     ),
+    "an error before all elements": trace(request(9, 3, 4), element(0, 5, 6), ("on_error", 7, 8), elements=2),
     "the same value twice, where values may repeat": trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8)),
 }
 

@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import random
+import re
 import secrets
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from reactive_runtime._cli.verdict import FailOnRegression, check_master, judged
 from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree, judge_at_once
 from reactive_runtime._cli.watch import Stop, watched
 from reactive_runtime._core import primitives
+from reactive_runtime._reports import UnwrittenError, write_whole
 from reactive_runtime._states import Finding, State, findings_of, joined, line_of, state_of
 from reactive_runtime.errors import ReactiveError, TraceError
 
@@ -111,7 +113,7 @@ def stress(
 
     def work() -> None:
         with one_line_errors():
-            put_and_judge()
+            put_and_judge()  # all paths are absolute there: a scenario may change the working folder
 
     def put_and_judge() -> None:
         asked = _Asked(
@@ -121,15 +123,16 @@ def stress(
             repeat,
             verify,
             engine,
-            report or [],
-            junit,
+            [file.absolute() for file in report or []],
+            junit and junit.absolute(),
             master,
             settings,
             fail_on_regression,
             fault,
         )
+        there, to = (str(Path(folder).absolute()) if Path(folder).is_dir() else folder), out.absolute()
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, folder, threads, seconds, first + n, out, fault, machine, in_processes, python or [], stop
+            found, there, threads, seconds, first + n, to, fault, machine, in_processes, python or [], stop
         ))  # fmt: skip
 
     with one_line_errors():
@@ -337,7 +340,6 @@ class _Asked:
 
     def _write_junit(self) -> None:
         """Write what became of each scenario. What can't be written is a line, and makes the run incomplete."""
-        from reactive_runtime._reports import UnwrittenError
         from reactive_runtime.stress._junit import write_junit
 
         if self.junit is None:
@@ -498,8 +500,7 @@ class _Load:
             f"{failure.scenario}: {failure.why}\n\n{failure.stacks}" for failure in result.failures if failure.stuck
         )
         if stacks and whole:
-            (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
-            out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
+            self._write_stuck(writer.path / "stuck.txt", stacks)
         measured = [metric for metric in result.cancellation_metrics.values() if metric.idle]
         if measured:
             idle = 1e3 * max(seconds for item in measured for seconds in item.idle)
@@ -528,6 +529,15 @@ class _Load:
             f" in {result.seconds:.1f} s ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
+
+    def _write_stuck(self, file: Path, stacks: str) -> None:
+        try:
+            write_whole(file, stacks.encode())
+        except UnwrittenError as error:
+            fault(error)
+            self.lost.append(str(error))
+        else:
+            out.print(f"stuck    what all threads were at: {file}", style="red", soft_wrap=True)
 
     def _written(self, writer: TraceWriter, metadata: dict[str, Any]) -> bool:
         """Finish the run; whether all of it was written. What was, until a disk was full, stays and can be judged."""
@@ -613,7 +623,7 @@ def _list(scenarios: list[Scenario]) -> None:
 def _repeated(repeat: str) -> Iterable[int]:
     if repeat == "until-failure":
         return itertools.count()
-    if not repeat.isdecimal() or repeat == "0":
+    if not re.fullmatch("0*[1-9][0-9]{0,17}", repeat):
         raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
     return range(int(repeat))
 

@@ -34,6 +34,10 @@ _AGAIN: Final = 0.5
 """Seconds within which two signals are one: a terminal and the process that watches may both send it."""
 
 
+LEAVING: Final = 5.0
+"""Seconds that a process has for its end when all is done and said: a task of a scenario may be stuck on a pool."""
+
+
 class Stop:
     """Whether the load is to end before its time. Signals are heard by the main thread."""
 
@@ -92,6 +96,15 @@ def watched(work: Callable[[], object], what: str = "the load", then: str = _LOA
         raise
     finally:
         os.write(said, bytes([status]))
+        primitives.Thread(target=_end_at_last, args=(status,), name="end at last", daemon=True).start()
+
+
+def _end_at_last(status: int) -> None:
+    """End the process where the interpreter has not: it waits without limit for threads that are no daemons."""
+    primitives.sleep(LEAVING)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
 
 
 def _watch(child: int, heard: int, what: str, then: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import importlib
 import importlib.util
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
@@ -340,7 +341,7 @@ def scenario(
     """Declare a scenario: a function that makes a publisher of ints for each round.
 
     Args:
-        elements: How many elements each subscriber has. None: that is not known.
+        elements: How many elements a stream has that completes; none may have more. None: that is not known.
         live: How many subscriptions are under load at the same time, 1 or more.
         ascending: Whether each element is larger than the one before.
         settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
@@ -451,14 +452,17 @@ def find(
 
 def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object] | None) -> Iterator[ModuleType]:
     folder = Path(where)
-    files = sorted(folder.glob("*.py")) if folder.is_dir() else []
+    # Absolute: a file that is imported may change the working folder.
+    files = sorted(folder.absolute().glob("*.py")) if folder.is_dir() else []
     if not files and not folder.exists() and all(part.isidentifier() for part in str(where).split(".")):
         try:
             yield importlib.import_module(str(where))
         except ModuleNotFoundError as error:
             if error.name is None or not str(where).startswith(error.name):
                 raise _unimportable(str(where), error) from error
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise _unimportable(str(where), error) from error
         else:
             return
@@ -471,7 +475,9 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if skipped is None:
                 raise _unimportable(str(file), error) from error
             skipped(file, _unimportable(str(file), error))
@@ -480,7 +486,16 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
 
 
 def _unimportable(what: str, error: BaseException) -> ScenarioError:
-    return ScenarioError(f"{what}: can't be imported: {type(error).__name__}: {error}")
+    said = " ".join(str(error).split())
+    return ScenarioError(f"{what}: can't be imported: {type(error).__name__}: {said}{_place_of(error)}")
+
+
+def _place_of(error: BaseException) -> str:
+    """The line that does not import, to be said after the error; that of a SyntaxError is a part of what it says."""
+    frames = [item for item in traceback.extract_tb(error.__traceback__) if not item.filename.startswith("<frozen")]
+    if isinstance(error, SyntaxError) or len(frames) < 2:  # the first is of this file
+        return ""
+    return f", at {frames[-1].filename}:{frames[-1].lineno}"
 
 
 def _declared(module: ModuleType) -> Iterator[Scenario]:

@@ -32,7 +32,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
@@ -47,10 +48,13 @@ from reactive_runtime.testing._recorder import RecordedPublisher, Recorder
 __all__ = ["Failure", "Load", "Result", "run"]
 
 PATIENCE: Final = 60.0
-"""Seconds without the end of a round, after which the run is given up as stuck."""
+"""Seconds that each step of a round may take: the scenario of one that takes longer is given up as stuck."""
 
 INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 """Switch intervals in seconds, one of which is drawn for each round."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,9 @@ class Result:
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Result], object]) -> Result:
     """Put the scenarios under load in turn.
 
-    A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
-    given up, with a line in `Result.failures`; what it has left running stays behind, and the others go on.
+    A scenario whose factory or feeder raises, or hangs, whose `subscribe` or `cancel` does not return, or whose round
+    does not come to its end within `PATIENCE`, is given up, with a line in `Result.failures`; what it has left running
+    stays behind, and the others go on.
 
     Args:
         scenarios: The scenarios.
@@ -132,12 +137,12 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
         What the run amounted to.
 
     Thread:
-        `progress` is called on this thread; actors, feeders and scenarios run on threads of their own. The handler of
-        dropped signals, which the process has one of, is the run's own meanwhile.
+        `progress` is called on this thread; actors, feeders, scenarios and their publishers run on threads of their
+        own. The handler of dropped signals, which the process has one of, is the run's own meanwhile.
     """
     interval = sys.getswitchinterval()
     _timer_slack(1)  # of this thread, and of those it starts
-    workers = _Workers(load.threads)
+    workers, caller = _Workers(load.threads), _Caller()
     stages: list[_Stage] = []
     result = Result()
     handler = hooks.set_handler(result.note)
@@ -156,13 +161,16 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
                 sys.setswitchinterval(interval_of_round)
             drawn, since = recorder.drawn(), primitives.monotonic()
             try:
-                result.subscriptions += stage.round(workers, rng)
+                result.subscriptions += stage.round(workers, caller, rng)
             except _GivenUpError as error:
                 result.failures.append(error.failure)
                 going.remove(stage)
                 if workers.broken():
                     workers.dismiss()
                     workers = _Workers(load.threads)
+                if caller.held:
+                    caller.dismiss()
+                    caller = _Caller()
             now = primitives.monotonic()
             signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
             stage.share.add(signals, now - since)
@@ -178,11 +186,15 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
         sys.setswitchinterval(interval)
         _timer_slack(0)
         workers.dismiss()
+        caller.dismiss()
         for stage in stages:
             stage.context.close()
         eventloop.wait_until_ended(1.0)
     return result
 
+
+_WAITS: Final = frozenset(wait.__code__.co_filename for wait in (primitives.Event.wait, Future.result))
+"""Where a thread waits for another one: that says less than the line that called there."""
 
 RAISED: Final = (Exception, CancelledError, SystemExit, GeneratorExit)
 """What a `cancel` may raise on the thread of the load: all but Ctrl-C, which ends it."""
@@ -206,6 +218,16 @@ def _stacks() -> str:
     return "\n".join(parts)
 
 
+def _place_of(thread: primitives.Thread) -> str:
+    """Where that thread waits, to be said after what it does: the innermost line that is not of the interpreter's."""
+    frame = thread_frames().get(thread.ident or 0)
+    while frame is not None and frame.f_code.co_filename in _WAITS:
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    return f"; it is at {frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+
+
 def _timer_slack(ns: int) -> None:
     """Let the kernel wake this thread `ns` late at most (0: as by default), where that can be set: on Linux."""
     if sys.platform == "linux":
@@ -226,21 +248,9 @@ class _Stage:
         self.kept: Failure | None = None
         """That a subscriber could not be collected: the first time. The scenario goes on."""
 
-    def _publisher(self) -> RecordedPublisher[int]:
+    def _publisher(self, caller: _Caller) -> RecordedPublisher[int]:
         scenario = self.scenario
-        made: Future[Publisher[int]] = Future()
-
-        def make() -> None:
-            try:
-                made.set_result(scenario.factory(self.context))
-            except BaseException as error:
-                made.set_exception(error)
-
-        thread = primitives.Thread(target=make, name=f"factory of {scenario.name}", daemon=True)
-        thread.start()
-        thread.join(PATIENCE)
-        if not made.done():
-            raise _GivenUpError(scenario.name, f"its factory did not return within {PATIENCE:g} s", stuck=True)
+        made = caller.call(scenario.name, "its factory", lambda: scenario.factory(self.context))
         error = made.exception()
         if error is not None:
             raise _GivenUpError(scenario.name, f"its factory ({scenario.file}) raised {error!r}") from error
@@ -257,18 +267,18 @@ class _Stage:
             late_signals=scenario.late_signals,
         )
 
-    def round(self, workers: _Workers, rng: random.Random) -> int:
+    def round(self, workers: _Workers, caller: _Caller, rng: random.Random) -> int:
         """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
         leaves = rng.random() < CHANCE
         with kept_young() if leaves else nullcontext():
-            return self._round(workers, rng, leaves)
+            return self._round(workers, caller, rng, leaves)
 
-    def _round(self, workers: _Workers, rng: random.Random, leaves: bool) -> int:
+    def _round(self, workers: _Workers, caller: _Caller, rng: random.Random, leaves: bool) -> int:
         first = len(self.recorder.subscriptions)
         no_loop = eventloop.wait_until_ended(0.0)
-        publisher = self._publisher()
+        publisher = self._publisher(caller)
         targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
-        _subscribe(publisher, targets)
+        caller.call(self.scenario.name, "subscribe", partial(_subscribe, publisher, targets)).result()
         most = max(2, (self.scenario.elements or 1000) // 8)
         workload, chance = WORKLOADS[rng.choice(self.scenario.workloads)], rng.choice(CHANCES)
         more: list[list[_Target]] = [[] for _ in range(workers.size)]
@@ -277,7 +287,7 @@ class _Stage:
         staying = burst.all_targets()
         del burst, more, targets
         if leaves:
-            self._leave(staying)
+            self._leave(staying, caller)
             staying = []  # only the publisher may have them
             self._look_for_the_kept()
         if not self.context.wait_until_idle(PATIENCE):
@@ -287,8 +297,7 @@ class _Stage:
         if not leaves:
             if self.scenario.settles:
                 self.recorder.settle(range(first, last))
-            for target in staying:
-                target.leave()
+            self._cancel(staying, caller)
         del publisher
         self._wait_until_over(no_loop)
         return last - first
@@ -306,10 +315,18 @@ class _Stage:
         if no_loop and not eventloop.wait_until_ended(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a coroutine still runs on the event loop {after}", stuck=True)
 
-    def _leave(self, targets: list[_Target]) -> None:
+    def _cancel(self, targets: list[_Target], caller: _Caller) -> None:
+        """All cancel that have not ended."""
+
+        def cancel() -> None:
+            for target in targets:
+                target.leave()
+
+        caller.call(self.scenario.name, "cancel", cancel).result()
+
+    def _leave(self, targets: list[_Target], caller: _Caller) -> None:
         """All leave, whatever is under way."""
-        for target in targets:
-            target.leave()
+        self._cancel(targets, caller)
         begin = primitives.monotonic()
         name = self.scenario.name
         if not self.context.wait_until_idle(PATIENCE):
@@ -452,6 +469,47 @@ class _Burst:
             self.publisher.subscribe(target)
         else:
             primitives.pause()
+
+
+class _Caller:
+    """A thread that calls what is not ours, one call after the other: one that never returns holds up no load."""
+
+    def __init__(self) -> None:
+        self._calls: primitives.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = primitives.SimpleQueue()
+        self._thread = primitives.Thread(target=self._work, name="caller", daemon=True)
+        self._thread.start()
+        self.held = False  # of the thread of the load
+        """A call on it has not returned: it takes no other one."""
+
+    def call(self, name: str, what: str, function: Callable[[], T]) -> Future[T]:
+        """Call `function`, which does `what` for the scenario `name`; return when it has returned or raised."""
+        made: Future[T] = Future()
+        self._calls.put((function, made))
+        try:
+            made.exception(PATIENCE)
+        except TimeoutError:
+            self.held = True
+            where = _place_of(self._thread)
+            raise _GivenUpError(name, f"{what} did not return within {PATIENCE:g} s{where}", stuck=True) from None
+        return made
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            function, made = call
+            del call  # what this thread still has when the call is over looks as if the publisher had kept it
+            try:
+                result = function()
+            except BaseException as error:
+                del function
+                made.set_exception(error)
+            else:
+                del function
+                made.set_result(result)
+
+    def dismiss(self) -> None:
+        """Send the thread home. One whose call has not returned is left: it is a daemon."""
+        self._calls.put(None)
+        self._thread.join(0.0 if self.held else 1.0)
 
 
 class _Workers:

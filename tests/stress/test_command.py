@@ -278,6 +278,75 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
     assert "NOT its consequences" not in named
 
 
+@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("first", "second"):
+        (tmp_path / "theirs" / f"{name}.py").write_text(
+            "import os\n"
+            "from reactive_runtime import Flow\n"
+            "from reactive_runtime.stress import scenario\n"
+            f"os.chdir({str(tmp_path / 'elsewhere')!r})\n"
+            f"@scenario(elements=1)\ndef {name}(context):\n"
+            "    os.chdir('/')\n"
+            "    return Flow.range(1)\n"
+        )
+    load = ["--scenarios", "theirs", "--threads", "2", "--seconds", "1", "--junit", "x.xml", "--out", "runs"]
+    done = subprocess.run(
+        [*COMMAND, "stress", *load, "--verify", "--engine", "local", "--pool", pool],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=tmp_path,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(reactive_runtime.__file__).parents[1])},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {item.scenario for item in read_trace(the_run(tmp_path / "runs"))} == {"first", "second"}
+    assert ElementTree.parse(tmp_path / "x.xml").getroot().get("tests") == "2"
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("repeat", ["0", "00", "-1", "+1", "1.0", "\u0663", "9" * 5_000, ""], ids=lambda text: text[:9])
+def test_a_number_of_runs_that_is_none_is_refused(repeat: str, tmp_path: Path) -> None:
+    done = call("stress", "range_on_the_callers", "--seconds", "0.2", "--out", tmp_path, f"--repeat={repeat}")
+    assert done.returncode == 2, done.stdout
+    assert "should be a number of runs, 1 or more, or until-failure" in " ".join(done.stderr.split())
+    assert runs_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return Deadlocks()", r"subscribe did not return within 3 s; it is at .*theirs\.py:9, in subscribe"),
+        (
+            "return Flow.range(1).map(lambda n: threading.Event().wait()).subscribe_on(context.pool(1))",
+            "a pool is still busy after 3 s",
+        ),
+    ],
+    ids=["subscribe", "a task"],
+)
+def test_a_load_with_a_thread_that_never_returns_comes_to_its_end(body: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import _harness as harness, scenario\n"
+        "import threading\n"
+        "harness.PATIENCE = 3.0\n"
+        "class Deadlocks:\n"
+        "    def subscribe(self, subscriber):\n"
+        "        lock = threading.Lock()\n"
+        "        with lock:\n"
+        "            lock.acquire()\n"
+        f"@scenario(elements=1)\ndef hanging(context):\n    {body}\n"
+    )
+    load = ("--scenarios", tmp_path, "--threads", "2", "--out", tmp_path / "runs", "--seconds", "1")
+    done = call("stress", *load, "--verify", "--engine", "local")
+    assert done.returncode == 1, done.stderr
+    assert re.fullmatch(f"STUCK    hanging: {told}", done.stdout.splitlines()[-1])
+    assert "clean" not in done.stdout
+
+
 def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
         "from reactive_runtime import Flow\n"
@@ -293,7 +362,9 @@ def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_st
     assert done.returncode == 1, done.stderr
     last = done.stdout.splitlines()[-2:]
     assert last[0].startswith("UNABLE   broken: its factory")
-    assert last[1] == "STUCK    hanging: its factory did not return within 3 s"
+    place = re.escape(str(tmp_path / "theirs.py"))
+    hangs = rf"STUCK    hanging: its factory did not return within 3 s; it is at {place}:\d+, in hanging"
+    assert re.fullmatch(hangs, last[1])
     run = the_run(tmp_path / "runs")
     assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"broken", "hanging"}
     assert "threading.Event().wait()" in (run / "stuck.txt").read_text()

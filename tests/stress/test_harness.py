@@ -132,6 +132,22 @@ def test_a_scenario_file_that_ends_the_process_is_named(tmp_path: Path) -> None:
         find(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import asyncio\n\nraise asyncio.CancelledError('late\\nand more')\n", "CancelledError: late and more"),
+        ("\n\nclass Own(BaseException): ...\nraise Own('mine')\n", "Own: mine"),
+    ],
+    ids=["CancelledError", "BaseException of one's own"],
+)
+def test_what_is_no_exception_and_is_raised_by_an_import_is_named(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "raises.py").write_text(text)
+    line = text[: text.index("raise ")].count("\n") + 1
+    file = re.escape(str(tmp_path / "raises.py"))
+    with pytest.raises(ScenarioError, match=rf"^{file}: can't be imported: {said}, at {file}:{line}$"):
+        find(tmp_path)
+
+
 def test_two_scenarios_of_one_name_are_refused_with_their_files(tmp_path: Path) -> None:
     one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
     one += "@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n"
@@ -179,19 +195,22 @@ def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "why", "hangs_in"),
     [
         (
             "return Flow.range(1).map(lambda n: harness.release.wait(30) and n).subscribe_on(context.pool(1))",
             "a pool is still busy after 1 s",
+            "",
         ),
-        ("harness.release.wait(30); return Flow.range(1)", "its factory did not return within 1 s"),
-        ("context.feed(lambda: harness.release.wait(30)); return Flow.range(1)", "a round did not end within 1 s"),
+        ("harness.release.wait(30); return Flow.range(1)", "its factory did not return within 1 s", "theirs"),
+        ("context.feed(lambda: harness.release.wait(30)); return Flow.range(1)", "a round did not end within 1 s", ""),
+        ("return harness.Hangs('subscribe')", "subscribe did not return within 1 s", "subscribe"),
+        ("return harness.Hangs('cancel')", "cancel did not return within 1 s", "cancel"),
     ],
-    ids=["a task", "the factory", "a feeder"],
+    ids=["a task", "the factory", "a feeder", "subscribe", "cancel"],
 )
 def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
-    body: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    body: str, why: str, hangs_in: str, tmp_path: Path, dropped: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     round_of, patience = harness._Stage.round, harness.PATIENCE
 
@@ -202,10 +221,31 @@ def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
     monkeypatch.setattr(harness._Stage, "round", short_for_theirs)
     release = threading.Event()
     monkeypatch.setattr(harness, "release", release, raising=False)
+
+    class Hangs:
+        """A publisher that waits for ever in one of its methods; what it waits for is never set while it is judged."""
+
+        def __init__(self, method: str) -> None:
+            self.method = method
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            if self.method == "subscribe":
+                release.wait(30)
+            subscriber.on_subscribe(self)
+
+        def request(self, n: int, /) -> None: ...
+
+        def cancel(self) -> None:
+            if self.method == "cancel" and threading.current_thread().name == "caller":
+                release.wait(30)
+
+    monkeypatch.setattr(harness, "Hangs", Hangs, raising=False)
     result = run(scenarios(tmp_path, body), Load(4, 3, 1), Recorder(), lambda _: None)
     release.set()
     (failure,) = result.failures
-    assert (failure.scenario, failure.stuck, failure.why) == ("theirs", True, why)
+    said, _, place = failure.why.partition("; it is at ")
+    assert (failure.scenario, failure.stuck, said) == ("theirs", True, why)
+    assert re.fullmatch(rf".*\.py:\d+, in {hangs_in}" if hangs_in else "", place)
     assert "release.wait(30)" in failure.stacks
     assert result.rounds > 2
 
@@ -529,7 +569,7 @@ def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alon
 ) -> None:
     drawn: dict[str, list[float]] = {}
 
-    def throws(stage: Any, workers: object, rng: random.Random) -> int:
+    def throws(stage: Any, workers: object, caller: object, rng: random.Random) -> int:
         drawn.setdefault(stage.scenario.name, []).append(rng.random())
         return 0
 
