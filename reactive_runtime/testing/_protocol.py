@@ -64,17 +64,19 @@ def is_valid(n: object) -> TypeGuard[int]:
 
 
 def not_awaited(rule: str, text: str, answer: object) -> Breach | None:
-    """The breach where a call of the publisher's returned a coroutine: nothing has happened."""
+    """The breach where a call of the publisher's returned a coroutine or a generator: nothing has happened."""
     wrong = unawaited(text, answer)
     return None if wrong is None else Breach(rule, wrong)
 
 
 def unawaited(text: str, answer: object) -> str | None:
-    """What is wrong where a call has returned a coroutine, which is closed, or None."""
-    if not inspect.iscoroutine(answer):
-        return None
-    answer.close()
-    return f"{text} returned a coroutine: {NOT_AWAITED}"
+    """What is wrong where a call has returned a coroutine or a generator, none of which has run, or None."""
+    if inspect.iscoroutine(answer):
+        answer.close()
+        return f"{text} returned a coroutine: {NOT_AWAITED}"
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+        return f"{text} returned a generator: nothing iterates it; its function must not yield"
+    return None
 
 
 def meeting(subscriber: Any, both: primitives.Barrier) -> Callable[[Any], object]:

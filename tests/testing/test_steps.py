@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -252,6 +252,16 @@ async def refuses(_: object = None) -> bool:
     return False
 
 
+def asserts(_: object = None) -> Iterator[bool]:
+    raise AssertionError
+    yield True
+
+
+async def asserts_later(_: object = None) -> AsyncIterator[bool]:
+    raise AssertionError
+    yield True
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("verifier", "text"),
@@ -264,10 +274,22 @@ async def refuses(_: object = None) -> bool:
             StepVerifier(Flow.just(1)).then(lambda: refuses()).expect_next(1).expect_complete(),  # noqa: PLW0108
             "step 1, then(): fn returned a coroutine: nothing awaits it",
         ),
+        (
+            StepVerifier(Flow.just(1)).expect_next_matches(asserts).expect_complete(),
+            "step 1, expect_next_matches(): the predicate returned a generator: nothing iterates it",
+        ),
+        (
+            StepVerifier(Flow.just(1)).expect_next_matches(asserts_later).expect_complete(),
+            "step 1, expect_next_matches(): the predicate returned a generator: nothing iterates it",
+        ),
+        (
+            StepVerifier(Flow.just(1)).then(asserts).expect_next(1).expect_complete(),
+            "step 1, then(): fn returned a generator: nothing iterates it",
+        ),
     ],
-    ids=["a predicate", "then"],
+    ids=["a predicate", "then", "a generator", "an async generator", "then, a generator"],
 )
-def test_a_function_that_returns_a_coroutine_has_checked_nothing(verifier: StepVerifier[int], text: str) -> None:
+def test_a_function_that_has_not_run_has_checked_nothing(verifier: StepVerifier[int], text: str) -> None:
     with pytest.raises(AssertionError, match=re.escape(text)):
         verifier.verify(timeout=PATIENCE)
 
