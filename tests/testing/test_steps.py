@@ -252,12 +252,12 @@ async def refuses(_: object = None) -> bool:
     return False
 
 
-def asserts(_: object = None) -> Iterator[bool]:
+def begins(_: object = None) -> Iterator[bool]:
     raise AssertionError
     yield True
 
 
-async def asserts_later(_: object = None) -> AsyncIterator[bool]:
+async def begins_later(_: object = None) -> AsyncIterator[bool]:
     raise AssertionError
     yield True
 
@@ -275,15 +275,15 @@ async def asserts_later(_: object = None) -> AsyncIterator[bool]:
             "step 1, then(): fn returned a coroutine: nothing awaits it",
         ),
         (
-            StepVerifier(Flow.just(1)).expect_next_matches(asserts).expect_complete(),
+            StepVerifier(Flow.just(1)).expect_next_matches(begins).expect_complete(),
             "step 1, expect_next_matches(): the predicate returned a generator: nothing iterates it",
         ),
         (
-            StepVerifier(Flow.just(1)).expect_next_matches(asserts_later).expect_complete(),
+            StepVerifier(Flow.just(1)).expect_next_matches(begins_later).expect_complete(),
             "step 1, expect_next_matches(): the predicate returned a generator: nothing iterates it",
         ),
         (
-            StepVerifier(Flow.just(1)).then(asserts).expect_next(1).expect_complete(),
+            StepVerifier(Flow.just(1)).then(begins).expect_next(1).expect_complete(),
             "step 1, then(): fn returned a generator: nothing iterates it",
         ),
     ],
