@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
@@ -87,13 +88,10 @@ class FlowBase(_Interface[T_co]):
         """The pipeline, for `explain`."""
         return stages_of(self)
 
-    def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
-        """Subscribe, and return the subscription."""
-        if activity.in_use:
-            return activity.within(resources_of(self), self._run_it, subscriber)
-        return self._run_it(subscriber)
-
-    def _run_it(self, subscriber: Subscriber[Any]) -> PulledSubscription:
+    def _run(self, subscriber: Subscriber[Any], *, within: bool = False) -> PulledSubscription:
+        """Subscribe, and return the subscription. `within`: what the flow needs has been entered."""
+        if activity.in_use and not within:
+            return activity.within(resources_of(self), partial(self._run, within=True), subscriber)
         plan = self._source.plan()
         steps = (*plan.steps, *self._steps)
         subscription = PulledSubscription(subscriber, plan.pollable(None), steps, plan.executor, plan.home)

@@ -429,8 +429,10 @@ class PulledSubscription(DrainContext):
             held = release_held(steps, self._heard) + held
         finally:
             try:
-                if pollable is not None:
+                if pollable is not None and pollable.combines:
                     trampoline.closes(pollable.close)
+                elif pollable is not None:
+                    pollable.close()
             finally:
                 try:
                     self._release()

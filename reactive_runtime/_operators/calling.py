@@ -162,14 +162,7 @@ class _Calls(Tasks):
         self.chunk = chunk
         self.gathered: list[Any] = []
         self.far = works_apart(executor)
-        # A task has failed since the executor broke. The threads that fail its tasks write it, and only ever True; a
-        # stale False is harmless, for the thread that comes here from inside of the pool has written it itself.
-        self.broken = False
         self.reported = False  # the drain's lock; the user has had that error: all tasks get the same
-
-    def news(self, outer: InnerSubscription, busy: int) -> Any:
-        """A pool that breaks has its lock while it fails its tasks, on a thread that may come here by a callback."""
-        return super().news(outer, self.concurrency if self.broken else busy)
 
     def take_back(self, flight: Flight) -> None:
         taken_back(self.workers, flight.task)
@@ -261,7 +254,9 @@ class _Calls(Tasks):
             error = None if raised is None else an_exception(raised)
             if isinstance(raised, BrokenExecutor):
                 self.discard(*flight.element)  # it is not known which were worked on
-                self.broken = True
+                # The pool may have its lock while it fails these: this thread, which may go on to `news`, begins none.
+                # Any thread writes it, and only ever 0; another thread that still sees the number before is refused.
+                self.concurrency = 0
             elif raised is not None:
                 self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
         if isinstance(error, Exception):

@@ -141,8 +141,10 @@ def leaves(element: Any) -> list[str]:
 
 @pytest.mark.parametrize("ends", ["cancelled", "satisfied", "failed"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_long_chain_is_closed(case: Case, ends: str, place: Place, dropped: list[Dropped]) -> None:
-    """Whoever ends it: the source's iterator is closed, and nothing of the release fails."""
+def test_a_long_chain_closes_its_source_however_it_ends(
+    case: Case, ends: str, place: Place, dropped: list[Dropped]
+) -> None:
+    """The iterator of the source is closed, and nothing of the release fails."""
     opened, closed = threading.Event(), threading.Event()
 
     def numbers() -> Iterator[int]:

@@ -439,7 +439,7 @@ def test_a_full_group_is_an_error_as_soon_as_nothing_is_under_way(between: str, 
     assert sorted(item.element for item in dropped) == [0, 1, 2, 3, 90]  # and of group 9, which has no subscriber
 
 
-def accounted(sink: Sink[int], dropped: list[Dropped]) -> list[int]:
+def accounted(sink: Sink, dropped: list[Dropped]) -> list[int]:
     """What was delivered, and what came to a group that was left before its source knew it (it goes to the hook)."""
     return sorted([*sink.elements, *(item.element for item in dropped)])
 
