@@ -189,6 +189,7 @@ class Elements:
         self._checks = checks  # each is given each column, and raises Misfit
         self._what = what
         self._schema = arrow_fields(struct)
+        self._kinds = [field.dataType for field in struct]
         self._writes = [writer(field.dataType, nullable=field.nullable) for field in struct]
         self._twice = twice(self._schema.names)
         self._seen = 0  # elements of earlier tables
@@ -216,8 +217,6 @@ class Elements:
         if not isinstance(table, pa.Table):
             number = self._seen + place
             raise SparkError(f"{self._what}: element {number}: {shown(batch)} is no batch, as the first was")
-        if table.schema.equals(self._schema) and not self._checks:
-            return table
         names = self._schema.names
         if table.schema.names != names:
             given = table.schema.names
@@ -229,9 +228,9 @@ class Elements:
                     raise self._misfit(place, name, "a column of an Arrow batch, is not in the schema")
             table = table.select(names)
         columns = []
-        for at, field in enumerate(self._schema):
+        for at, (field, kind) in enumerate(zip(self._schema, self._kinds, strict=True)):
             try:
-                column = cast(table.column(at), field)
+                column = cast(table.column(at), field, kind)
                 for chunk in column.chunks:
                     self._checked(chunk)
                 columns.append(column)
