@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reactive_runtime._core import dropping
@@ -19,7 +21,7 @@ from reactive_runtime.spark._values import arrow_fields, twice
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from reactive_runtime._spec import Subscriber
 
@@ -39,14 +41,70 @@ class Outcome(NamedTuple):
 
 
 def each_row(
-    rows: Flow[Any], fn: Callable[[Flow[Any]], Flow[Any]], concurrency: int, retried: Callable[[], object]
+    rows: Flow[Any],
+    schema: StructType,
+    fn: Callable[[Flow[Any]], Flow[Any]],
+    concurrency: int,
+    retried: Callable[[], object],
 ) -> Flow[Outcome]:
     """The outcomes of all rows, in the order of the rows, `concurrency` of which are under way at once."""
+    columns = [(place, field.name, _copied(field.dataType)) for place, field in enumerate(schema)]
+    copies = [(place, name, copied) for place, name, copied in columns if copied is not None]
+
+    def as_read(row: Any) -> Any:
+        """A copy, which what `fn` does to the row leaves as it is; a row that has no parts to change is its own."""
+        if isinstance(row, dict):
+            made: Any = row.copy()
+            for _, name, copied in copies:
+                made[name] = copied(row[name])
+            return made
+        if not copies:
+            return row
+        made = list(row)
+        for place, _, copied in copies:
+            made[place] = copied(row[place])
+        return tuple(made)
 
     def outcomes(row: Any) -> Any:
-        return _Attempts(row, fn(Flow.just(row)), retried)
+        return _Attempts(as_read(row), fn(Flow.just(row)), retried)
 
     return rows.flat_map_sequential(outcomes, concurrency=concurrency)
+
+
+_Copied = Callable[[Any], Any]
+
+
+def _copied(kind: DataType) -> _Copied | None:
+    """Copies a value of a column, as it was read; None where a function can't change one."""
+    from pyspark.sql import types
+
+    copied: _Copied
+    if isinstance(kind, types.ArrayType):
+        element = _copied(kind.elementType)
+        copied = list if element is None else lambda value: list(map(element, value))
+    elif isinstance(kind, types.MapType):
+        of_value = _copied(kind.valueType)
+        copied = dict if of_value is None else lambda value: {key: of_value(one) for key, one in value.items()}
+    elif isinstance(kind, types.StructType):
+        parts = [_copied(field.dataType) for field in kind]
+        if not any(parts):
+            return None
+        copied = partial(_copied_row, parts)
+    elif isinstance(kind, types.BinaryType):
+        copied = bytes  # of a bytearray; of bytes it is these
+    elif isinstance(kind, types.UserDefinedType | types.VariantType | types.GeometryType | types.GeographyType):
+        copied = deepcopy
+    else:
+        return None
+    return lambda value: None if value is None else copied(value)
+
+
+def _copied_row(parts: list[_Copied | None], row: Any) -> Any:
+    from pyspark.sql.types import Row
+
+    made: Any = tuple.__new__(Row, (one if part is None else part(one) for part, one in zip(parts, row, strict=True)))
+    made.__fields__ = row.__fields__
+    return made
 
 
 class _Attempts:

@@ -290,7 +290,7 @@ class _Task:
             return self._made(rows), Elements(self._what, self._given)
         schema, under_way = self._by_row
         running.row_errors = RowErrors(self._what, self._given, schema)
-        return each_row(rows, self._made, under_way, running.retries.add), running.row_errors
+        return each_row(rows, schema, self._made, under_way, running.retries.add), running.row_errors
 
     def table(self, inputs: Sequence[pyarrow.Table]) -> pyarrow.Table:
         """For groups and cogroups."""

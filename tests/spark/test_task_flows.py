@@ -251,6 +251,51 @@ def test_all_rows_bad_none_bad_and_no_rows(spark: Any) -> None:
     assert map_flow(spark.range(0), as_is, "id long", on_error="column").collect() == []
 
 
+NESTED = "id long, a array<array<long>>, m map<string, array<long>>, s struct<b: array<long>, c: struct<d: long>>"
+
+
+@pytest.mark.parametrize("form", ["dicts", "tuples"])
+def test_the_row_of_an_error_is_as_it_was_read(form: Any, spark: Any) -> None:
+    """Whatever the function had done to it before it failed, and to what is in it."""
+
+    def spoil(row: Any) -> Any:
+        values = list(row.values()) if isinstance(row, dict) else row
+        if isinstance(row, dict):
+            row["id"] = -1
+            row["new"] = -1
+        _, array, found, struct = values
+        array[0].append(-1)
+        array.append([-1])
+        found["k"].append(-1)
+        found["new"] = [-1]
+        struct.b.append(-1)
+        raise OSError("no")
+
+    values = (7, [[1], None], {"k": [2], "l": None}, ([3], (4,)))
+    df = spark.createDataFrame([values, values], NESTED).coalesce(1)
+    rows = map_flow(df, lambda f: f.map(spoil), "id long", form=form, on_error="column").collect()
+    assert [row["_error"]["row"] for row in rows] == [values, values]
+
+
+@pytest.mark.parametrize("form", ["dicts", "tuples"])
+def test_bytes_and_variants_of_an_error_are_as_they_were_read(form: Any, spark: Any) -> None:
+    def spoil(row: Any) -> Any:
+        _, blob, variant = row.values() if isinstance(row, dict) else row
+        blob.append(1)
+        variant.value = b""
+        raise OSError("no")
+
+    spark.conf.set("spark.sql.execution.pyspark.binaryAsBytes", "false")
+    try:
+        df = spark.sql("select 7L as id, x'0a0b' as b, parse_json('[1]') as v")
+        (row,) = map_flow(df, lambda f: f.map(spoil), "id long", form=form, on_error="column").collect()
+    finally:
+        spark.conf.unset("spark.sql.execution.pyspark.binaryAsBytes")
+    assert row["_error"]["error"].startswith("OSError: no")
+    kept = row["_error"]["row"]
+    assert (kept["id"], bytes(kept["b"]), kept["v"].toPython()) == (7, b"\x0a\x0b", [1])
+
+
 # -- a pipeline -------------------------------------------------------------------------------------------------------
 
 
