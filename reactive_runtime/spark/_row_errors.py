@@ -66,7 +66,7 @@ def each_row(
         return tuple(made)
 
     def outcomes(row: Any) -> Any:
-        return _Attempts(as_read(row), fn(Flow.just(row)), retried)
+        return _Attempts(as_read(row), row, fn, retried)
 
     return rows.flat_map_sequential(outcomes, concurrency=concurrency)
 
@@ -110,9 +110,12 @@ def _copied_row(parts: list[_Copied | None], row: Any) -> Any:
 class _Attempts:
     """A publisher of what becomes of one row, which counts its attempts: its flow has a context of its own."""
 
-    def __init__(self, row: Any, flow: Flow[Any], retried: Callable[[], object]) -> None:
+    def __init__(
+        self, as_read: Any, row: Any, fn: Callable[[Flow[Any]], Flow[Any]], retried: Callable[[], object]
+    ) -> None:
+        self._as_read = as_read
         self._row = row
-        self._flow = flow
+        self._fn = fn
         self._retried = retried
 
     def subscribe(self, subscriber: Subscriber[Outcome], /) -> None:
@@ -126,11 +129,15 @@ class _Attempts:
             self._retried()
 
         def failure(error: BaseException) -> Flow[Outcome]:
-            return Flow.just(Outcome(self._row, None, with_notes(error), attempts.count))
+            return Flow.just(Outcome(row, None, with_notes(error), attempts.count))
 
         dropping.listen_to_retries(again)
-        row = self._row
-        values = self._flow.map(lambda value: Outcome(row, value, None, attempts.count))
+        row = self._as_read
+        try:
+            flow = self._fn(Flow.just(self._row))
+        except Exception as error:
+            flow = Flow.error(error)
+        values = flow.map(lambda value: Outcome(row, value, None, attempts.count))
         values.on_error_resume(failure).subscribe(subscriber)
 
 
@@ -162,7 +169,7 @@ class RowErrors:
             return pa.concat_tables(parts)
         self.failed += len(bad)
         nulls = (None,) * len(self._schema)
-        rows = [(*nulls, {"row": o.row, "error": o.error, "attempts": o.attempts}) for _, o in bad]
+        rows = [(*nulls, {"row": o.row, "error": _encodable(o.error), "attempts": o.attempts}) for _, o in bad]
         places += [place for place, _ in bad]
         order = sorted(range(len(places)), key=places.__getitem__)
         return pa.concat_tables([*parts, self._errors.table(rows)]).take(order)
@@ -177,7 +184,7 @@ class RowErrors:
             table = self._values.table([item.value for _, item in items])
             if table.num_rows == len(items):  # else there are Arrow batches among them
                 return [place for place, _ in items], [table], []
-        except SparkError:
+        except Exception:  # foreign code among it: attributes, items, types of the user's
             pass
         places, tables, misfits = [], [], []
         for place, item in items:
@@ -185,13 +192,18 @@ class RowErrors:
                 table = Elements(self._what, self._schema).table([item.value])
                 if table.num_rows != 1:
                     raise SparkError("an Arrow batch is no row: with errors as a column, give rows")
-            except SparkError as error:
-                why = str(error).removeprefix(f"{self._what}: element 0, ")
-                misfits.append((place, item._replace(error=f"SparkError: {why}")))
+            except Exception as error:
+                why = with_notes(error).replace(f"{self._what}: element 0, ", "", 1)
+                misfits.append((place, item._replace(error=why)))
             else:
                 places.append(place)
                 tables.append(table)
         return places, tables, misfits
+
+
+def _encodable(text: str | None) -> str:
+    """The text with lone surrogates written out, which an error may have, and no string of Spark."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
 
 
 def with_errors(what: str, schema: StructType, rows: StructType) -> StructType:

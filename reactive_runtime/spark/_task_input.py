@@ -128,7 +128,11 @@ def _among(inputs: Iterable[TaskInput]) -> str:
 def with_notes(error: BaseException) -> str:
     """The error in one line, with what was noted on it."""
     notes = "; ".join(getattr(error, "__notes__", ()))
-    return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
+    try:
+        said = str(error)
+    except Exception as second:  # foreign code
+        said = f"its text raised {type(second).__name__}"
+    return f"{type(error).__name__}: {said}" + (f" ({notes})" if notes else "")
 
 
 def _where() -> str:

@@ -296,6 +296,46 @@ def test_bytes_and_variants_of_an_error_are_as_they_were_read(form: Any, spark: 
     assert (kept["id"], bytes(kept["b"]), kept["v"].toPython()) == (7, b"\x0a\x0b", [1])
 
 
+class Odd:
+    """Its field raises what no schema expects."""
+
+    @property
+    def id(self) -> int:
+        raise OverflowError("too odd")
+
+
+class UnspokenError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def raised(error: Exception) -> Any:
+    raise error
+
+
+FAULTS: list[tuple[Any, str]] = [
+    (lambda flow: raised(OSError("no flow")), "OSError: no flow"),
+    (lambda flow: [1], "TypeError: fn returned [1], and no flow"),
+    (lambda flow: flow.map(lambda row: Odd()), "OverflowError: too odd"),
+    (lambda flow: flow.map(lambda row: raised(OSError("a\udc80b"))), "OSError: a\\udc80b"),
+    (lambda flow: flow.map(lambda row: raised(UnspokenError())), "UnspokenError: its text raised RuntimeError"),
+    (lambda flow: flow.map(lambda row: ("\ud800",)), "SparkError: field 'id': '\\ud800' (str) is no string"),
+    (lambda flow: flow.map(lambda row: ()), "SparkError: map_flow: element 0: () has 0 values, and the schema 1"),
+]
+
+
+@pytest.mark.parametrize(("fault", "words"), FAULTS)
+def test_a_row_fails_alone_in_whichever_way_it_fails(fault: Any, words: str, spark: Any) -> None:
+    def fn(flow: Flow[Any]) -> Flow[Any]:
+        row = next(iter(flow))
+        return fault(Flow.just(row)) if row["id"] == 1 else Flow.just((str(row["id"]),))  # type: ignore[no-any-return]
+
+    rows = map_flow(spark.range(0, 3, 1, 1), fn, "id string", on_error="column").collect()
+    assert [row["id"] for row in rows] == ["0", None, "2"]
+    assert rows[1]["_error"]["error"].startswith(words)
+    assert (rows[1]["_error"]["row"]["id"], rows[1]["_error"]["attempts"]) == (1, 1)
+
+
 # -- a pipeline -------------------------------------------------------------------------------------------------------
 
 
