@@ -383,9 +383,10 @@ class _ArrowForm:
         self._name: Rows = form
         self._batch_rows = batch_rows
 
-    def __call__(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterable[Any]:
+    def __call__(self, partition: Iterable[pyarrow.RecordBatch], first: int) -> Iterable[Any]:
         for batch in partition:
-            yield from self._form(batch)([batch])
+            yield from self._form(batch)([batch], first)
+            first += batch.num_rows
 
     def _form(self, batch: pyarrow.RecordBatch) -> Form:
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -393,7 +394,7 @@ class _ArrowForm:
         return form_of_schema(self._what, from_arrow_schema(batch.schema), self._name, self._batch_rows)
 
 
-def _as_they_are(rows: Iterable[Any]) -> Iterable[Any]:
+def _as_they_are(rows: Iterable[Any], first: int) -> Iterable[Any]:
     (inner,) = rows
     return inner  # type: ignore[no-any-return]
 

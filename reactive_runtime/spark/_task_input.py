@@ -72,7 +72,9 @@ class TaskInput:
         return chain.from_iterable(map(self._next, self._batches))
 
     def _next(self, batch: pyarrow.RecordBatch) -> Iterator[Any]:
-        rows = list(self._form([batch]))
+        with self._lock:
+            first = self._before + len(self._rows)
+        rows = list(self._form([batch], first))
         left = iter(rows)
         with self._lock:
             self._before += len(self._rows)
