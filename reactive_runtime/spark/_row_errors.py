@@ -210,8 +210,8 @@ def with_errors(what: str, schema: StructType, rows: StructType) -> StructType:
     """The schema of the DataFrame: all columns may be null, and one more is what went wrong with the row."""
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-    if ERROR in schema.names:
-        raise ValueError(f"{what}: the schema has a column {ERROR!r}, which is to be that of errors: rename it")
+    if clash := next((name for name in schema.names if name.lower() == ERROR), None):  # as Spark compares them
+        raise ValueError(f"{what}: the schema has a column {clash!r}, which is to be that of errors: rename it")
     if name := twice(rows.names):
         raise ValueError(f"{what}: two columns are named {name!r}: rename one, for the row in {ERROR!r} to have both")
     error = StructType(

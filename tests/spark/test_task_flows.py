@@ -328,7 +328,7 @@ FAULTS: list[tuple[Any, str]] = [
 def test_a_row_fails_alone_in_whichever_way_it_fails(fault: Any, words: str, spark: Any) -> None:
     def fn(flow: Flow[Any]) -> Flow[Any]:
         row = next(iter(flow))
-        return fault(Flow.just(row)) if row["id"] == 1 else Flow.just((str(row["id"]),))  # type: ignore[no-any-return]
+        return fault(Flow.just(row)) if row["id"] == 1 else Flow.just((str(row["id"]),))
 
     rows = map_flow(spark.range(0, 3, 1, 1), fn, "id string", on_error="column").collect()
     assert [row["id"] for row in rows] == ["0", None, "2"]
@@ -359,6 +359,7 @@ def test_a_pipeline_that_would_see_a_part_of_the_rows_is_refused(spark: Any) -> 
         ({"max_delay": -1}, "map_flow: max_delay must be a number of seconds from 0"),
         ({"on_error": "column", "form": "batches"}, "on_error='column' is of rows, and form='batches' has none"),
         ({"on_error": "column", "schema": "_error int"}, "the schema has a column '_error', which is to be that of"),
+        ({"on_error": "column", "schema": "_Error int"}, "the schema has a column '_Error', which is to be that of"),
         ({"on_error": "column", "concurrency": 0}, "map_flow: concurrency must be at least 1"),
     ],
 )
