@@ -34,6 +34,8 @@ class Batches(Generic[T]):
     def __init__(
         self, source: Flow[T], spark: SparkSession, schema: Any, batch_rows: int, seconds: float | None
     ) -> None:
+        if not hasattr(spark, "createDataFrame"):
+            raise TypeError(f"to_spark: a SparkSession is needed, not {type(spark).__name__}")
         at_least("to_spark", "batch_rows", 1, batch_rows)
         if seconds is not None:
             seconds_of("to_spark", "seconds", seconds, positive=True)

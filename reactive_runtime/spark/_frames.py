@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least, one_of
 from reactive_runtime._flow import Flow
+from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._arrow_jobs import SMALL, PartitionJobs, batches_of, jobs_of
 from reactive_runtime.spark._jobs import Jobs
 from reactive_runtime.spark._spark_errors import a_dataframe, spark_error
 from reactive_runtime.spark._spools import Spool
-from reactive_runtime.spark._values import Read, mapped, reader, twice
+from reactive_runtime.spark._values import Read, first_line, mapped, reader, twice
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,7 +53,7 @@ def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows
     elements = made.of_part()
     # One part after the other: the next is asked for when a row of it is. A list, which gives its rows without a wait.
     return Flow.defer(lambda: _Fetch(df, prefetch_partitions + 1).parts(batch_rows)).concat_map(
-        lambda part: Flow.from_iterable(elements(part))
+        lambda part: Flow.from_iterable(elements(*part))
     )
 
 
@@ -73,12 +74,16 @@ class _Fetch:
         self._held: deque[tuple[int, int]] = deque()  # jobs that are not taken: number, last partition
         self._small = 0  # small partitions that were taken, one after the other
 
-    def parts(self, rows: int) -> Flow[pyarrow.RecordBatch]:
-        """All batches in order, in parts of so many rows at the most."""
+    def parts(self, rows: int) -> Flow[tuple[int, pyarrow.RecordBatch]]:
+        """All batches in order, in parts of so many rows at the most; each with the number of its first row."""
         # An iterator that waits, on a thread of its own: what demands rows does not wait.
-        return Flow.from_iterable(self._parts(rows)).subscribe_on(self._jobs.pool).do_finally(lambda way: self._leave())
+        return (
+            Flow.from_iterable(_numbered(self._parts(rows), 0))
+            .subscribe_on(self._jobs.pool)
+            .do_finally(lambda way: self._leave())
+        )
 
-    def _parts(self, rows: int) -> Iterator[pyarrow.RecordBatch]:
+    def _parts(self, rows: int) -> Generator[pyarrow.RecordBatch, None, None]:
         import pyarrow as pa
 
         planned = self._jobs.call(None, self._plan)
@@ -195,8 +200,8 @@ def _changed(kind: DataType) -> DataType:
 
 # -- what an element is -----------------------------------------------------------------------------------------
 
-Form = Callable[[Iterable["pyarrow.RecordBatch"]], Iterable[Any]]
-"""Makes the elements of the batches of a partition."""
+Form = Callable[[Iterable["pyarrow.RecordBatch"], int], Iterable[Any]]
+"""Makes the elements of the batches of a partition; the number is that of the first."""
 
 FORMS: Final[tuple[Rows, ...]] = ("dicts", "tuples", "batches")
 
@@ -223,10 +228,10 @@ def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> _Form:
 def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, binary: str = "true") -> _Form:
     """The same of batches that are of no DataFrame, whose `schema` is this one."""
     if form == "batches":
-        return _Form(batch_rows, None, "", form)
+        return _Form(what, batch_rows, None, "", form)
     if form == "dicts" and (name := twice(schema.names)):
         raise ValueError(f"{what}: dicts would lose a column, since two are named {name!r}: rename one, or use tuples")
-    made = _Form(batch_rows, schema, binary, form)
+    made = _Form(what, batch_rows, schema, binary, form)
     try:
         made.reads()
     except Exception as error:
@@ -237,7 +242,8 @@ def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, b
 class _Form:
     """Makes elements of batches; what it knows of their types travels, what it makes of that does not."""
 
-    def __init__(self, batch_rows: int, schema: StructType | None, binary: str, form: Rows) -> None:
+    def __init__(self, what: str, batch_rows: int, schema: StructType | None, binary: str, form: Rows) -> None:
+        self._what = what
         self._batch_rows = batch_rows
         self._schema = schema
         self._binary = binary
@@ -248,19 +254,53 @@ class _Form:
         binary = bytes if self._binary == "true" else bytearray
         return [reader(field.dataType, binary) for field in self._schema or ()]
 
-    def __call__(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterable[Any]:
+    def __call__(self, partition: Iterable[pyarrow.RecordBatch], first: int) -> Iterable[Any]:
         elements = self.of_part()
-        return chain.from_iterable(elements(part) for batch in partition for part in _parts(batch, self._batch_rows))
+        parts = (part for batch in partition for part in _parts(batch, self._batch_rows))
+        return chain.from_iterable(elements(*part) for part in _numbered(parts, first))
 
-    def of_part(self) -> Callable[[pyarrow.RecordBatch], list[Any]]:
-        """Makes the elements of a batch, all at once."""
+    def of_part(self) -> Callable[[int, pyarrow.RecordBatch], list[Any]]:
+        """Makes the elements of a batch, all at once; the number is that of the first.
+
+        SparkError names the element and the field that Python has no value for.
+        """
         if self._schema is None:
-            return lambda part: [part]
-        reads = self.reads()
-        if self._form == "tuples":
-            return lambda part: list(_tuples(reads, part))
-        dicts = _dicts_of(tuple(self._schema.names))
-        return lambda part: dicts(_tuples(reads, part))
+            return lambda first, part: [part]
+        names, reads = self._schema.names, self.reads()
+        made: Any = list if self._form == "tuples" else _dicts_of(tuple(names))
+
+        def elements(first: int, part: pyarrow.RecordBatch) -> list[Any]:
+            try:
+                return made(_tuples(reads, part))  # type: ignore[no-any-return]
+            except _UNREAD as error:
+                raise self._unread(names, reads, first, part) or error from error
+
+        return elements
+
+    def _unread(self, names: list[str], reads: list[Read], first: int, part: pyarrow.RecordBatch) -> SparkError | None:
+        for place in range(part.num_rows):
+            for name, read, column in zip(names, reads, part.columns, strict=True):
+                try:
+                    read(column.slice(place, 1))
+                except _UNREAD as error:
+                    return SparkError(
+                        f"{self._what}: element {first + place}, field {name!r}: Python has no such value"
+                        f" ({first_line(error)}): cast it in Spark, a text to binary and a time to string"
+                    )
+        return None
+
+
+_UNREAD: Final = (ValueError, OverflowError, OSError)  # a text that is no UTF-8, a time beyond the years of Python
+
+
+def _numbered(
+    parts: Generator[pyarrow.RecordBatch, None, None], first: int
+) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+    """Each with the number of its first row."""
+    with contextlib.closing(parts):
+        for part in parts:
+            yield first, part
+            first += part.num_rows
 
 
 def _parts(batch: pyarrow.RecordBatch, rows: int) -> Iterator[pyarrow.RecordBatch]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["PLAIN", "of_python", "prepared", "taken_types"]
+__all__ = ["NOT_WHOLE", "PARTS", "PLAIN", "of_python", "prepared", "taken_types"]
 
 
 def taken_types(kind: DataType) -> tuple[type, ...]:
@@ -58,7 +58,7 @@ def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
         each = _without_zone
     elif isinstance(kind, types.DateType):
         each = _day
-    elif isinstance(kind, types.DayTimeIntervalType) and (part := _PARTS.get(kind.endField)):
+    elif isinstance(kind, types.DayTimeIntervalType) and (part := PARTS.get(kind.endField)):
         each = partial(_whole, part)
     elif isinstance(kind, types.DecimalType):
         each = _finite
@@ -71,12 +71,14 @@ def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-_PARTS: Final[dict[int | None, datetime.timedelta]] = {
+PARTS: Final[dict[int | None, datetime.timedelta]] = {
     0: datetime.timedelta(days=1),
     1: datetime.timedelta(hours=1),
     2: datetime.timedelta(minutes=1),
 }
 """The unit of the last field of an interval, by its number in Spark; seconds have parts."""
+
+NOT_WHOLE: Final = "the column keeps whole ones only: take the type interval day to second"
 
 
 def _instant(value: datetime.datetime) -> datetime.datetime:
@@ -115,7 +117,7 @@ def _day(value: datetime.date) -> datetime.date:
 
 def _whole(part: datetime.timedelta, value: datetime.timedelta) -> datetime.timedelta:
     if value % part:
-        raise ValueError("the column keeps whole ones only: take the type interval day to second")
+        raise ValueError(NOT_WHOLE)
     return value
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reactive_runtime._core import dropping
@@ -19,7 +21,7 @@ from reactive_runtime.spark._values import arrow_fields, twice
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from reactive_runtime._spec import Subscriber
 
@@ -39,22 +41,81 @@ class Outcome(NamedTuple):
 
 
 def each_row(
-    rows: Flow[Any], fn: Callable[[Flow[Any]], Flow[Any]], concurrency: int, retried: Callable[[], object]
+    rows: Flow[Any],
+    schema: StructType,
+    fn: Callable[[Flow[Any]], Flow[Any]],
+    concurrency: int,
+    retried: Callable[[], object],
 ) -> Flow[Outcome]:
     """The outcomes of all rows, in the order of the rows, `concurrency` of which are under way at once."""
+    columns = [(place, field.name, _copied(field.dataType)) for place, field in enumerate(schema)]
+    copies = [(place, name, copied) for place, name, copied in columns if copied is not None]
+
+    def as_read(row: Any) -> Any:
+        """A copy, which what `fn` does to the row leaves as it is; a row that has no parts to change is its own."""
+        if isinstance(row, dict):
+            made: Any = row.copy()
+            for _, name, copied in copies:
+                made[name] = copied(row[name])
+            return made
+        if not copies:
+            return row
+        made = list(row)
+        for place, _, copied in copies:
+            made[place] = copied(row[place])
+        return tuple(made)
 
     def outcomes(row: Any) -> Any:
-        return _Attempts(row, fn(Flow.just(row)), retried)
+        return _Attempts(as_read(row), row, fn, retried)
 
     return rows.flat_map_sequential(outcomes, concurrency=concurrency)
+
+
+_Copied = Callable[[Any], Any]
+
+
+def _copied(kind: DataType) -> _Copied | None:
+    """Copies a value of a column, as it was read; None where a function can't change one."""
+    from pyspark.sql import types
+
+    copied: _Copied
+    if isinstance(kind, types.ArrayType):
+        element = _copied(kind.elementType)
+        copied = list if element is None else lambda value: list(map(element, value))
+    elif isinstance(kind, types.MapType):
+        of_value = _copied(kind.valueType)
+        copied = dict if of_value is None else lambda value: {key: of_value(one) for key, one in value.items()}
+    elif isinstance(kind, types.StructType):
+        parts = [_copied(field.dataType) for field in kind]
+        if not any(parts):
+            return None
+        copied = partial(_copied_row, parts)
+    elif isinstance(kind, types.BinaryType):
+        copied = bytes  # of a bytearray; of bytes it is these
+    elif isinstance(kind, types.UserDefinedType | types.VariantType | types.GeometryType | types.GeographyType):
+        copied = deepcopy
+    else:
+        return None
+    return lambda value: None if value is None else copied(value)
+
+
+def _copied_row(parts: list[_Copied | None], row: Any) -> Any:
+    from pyspark.sql.types import Row
+
+    made: Any = tuple.__new__(Row, (one if part is None else part(one) for part, one in zip(parts, row, strict=True)))
+    made.__fields__ = row.__fields__
+    return made
 
 
 class _Attempts:
     """A publisher of what becomes of one row, which counts its attempts: its flow has a context of its own."""
 
-    def __init__(self, row: Any, flow: Flow[Any], retried: Callable[[], object]) -> None:
+    def __init__(
+        self, as_read: Any, row: Any, fn: Callable[[Flow[Any]], Flow[Any]], retried: Callable[[], object]
+    ) -> None:
+        self._as_read = as_read
         self._row = row
-        self._flow = flow
+        self._fn = fn
         self._retried = retried
 
     def subscribe(self, subscriber: Subscriber[Outcome], /) -> None:
@@ -68,11 +129,15 @@ class _Attempts:
             self._retried()
 
         def failure(error: BaseException) -> Flow[Outcome]:
-            return Flow.just(Outcome(self._row, None, with_notes(error), attempts.count))
+            return Flow.just(Outcome(row, None, with_notes(error), attempts.count))
 
         dropping.listen_to_retries(again)
-        row = self._row
-        values = self._flow.map(lambda value: Outcome(row, value, None, attempts.count))
+        row = self._as_read
+        try:
+            flow = self._fn(Flow.just(self._row))
+        except Exception as error:
+            flow = Flow.error(error)
+        values = flow.map(lambda value: Outcome(row, value, None, attempts.count))
         values.on_error_resume(failure).subscribe(subscriber)
 
 
@@ -104,7 +169,7 @@ class RowErrors:
             return pa.concat_tables(parts)
         self.failed += len(bad)
         nulls = (None,) * len(self._schema)
-        rows = [(*nulls, {"row": o.row, "error": o.error, "attempts": o.attempts}) for _, o in bad]
+        rows = [(*nulls, {"row": o.row, "error": _encodable(o.error), "attempts": o.attempts}) for _, o in bad]
         places += [place for place, _ in bad]
         order = sorted(range(len(places)), key=places.__getitem__)
         return pa.concat_tables([*parts, self._errors.table(rows)]).take(order)
@@ -119,7 +184,7 @@ class RowErrors:
             table = self._values.table([item.value for _, item in items])
             if table.num_rows == len(items):  # else there are Arrow batches among them
                 return [place for place, _ in items], [table], []
-        except SparkError:
+        except Exception:  # foreign code among it: attributes, items, types of the user's
             pass
         places, tables, misfits = [], [], []
         for place, item in items:
@@ -127,21 +192,26 @@ class RowErrors:
                 table = Elements(self._what, self._schema).table([item.value])
                 if table.num_rows != 1:
                     raise SparkError("an Arrow batch is no row: with errors as a column, give rows")
-            except SparkError as error:
-                why = str(error).removeprefix(f"{self._what}: element 0, ")
-                misfits.append((place, item._replace(error=f"SparkError: {why}")))
+            except Exception as error:
+                why = with_notes(error).replace(f"{self._what}: element 0, ", "", 1)
+                misfits.append((place, item._replace(error=why)))
             else:
                 places.append(place)
                 tables.append(table)
         return places, tables, misfits
 
 
+def _encodable(text: str | None) -> str:
+    """The text with lone surrogates written out, which an error may have, and no string of Spark."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
+
+
 def with_errors(what: str, schema: StructType, rows: StructType) -> StructType:
     """The schema of the DataFrame: all columns may be null, and one more is what went wrong with the row."""
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-    if ERROR in schema.names:
-        raise ValueError(f"{what}: the schema has a column {ERROR!r}, which is to be that of errors: rename it")
+    if clash := next((name for name in schema.names if name.lower() == ERROR), None):  # as Spark compares them
+        raise ValueError(f"{what}: the schema has a column {clash!r}, which is to be that of errors: rename it")
     if name := twice(rows.names):
         raise ValueError(f"{what}: two columns are named {name!r}: rename one, for the row in {ERROR!r} to have both")
     error = StructType(

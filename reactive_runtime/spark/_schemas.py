@@ -76,7 +76,7 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
         except Exception as error:
             raise SparkError(f"{what}: {schema!r} is no schema of Spark: {first_line(error)}") from error
     if isinstance(schema, type) and (hints := _hints(schema)):
-        return pa.schema([_field(what, name, hint) for name, hint in hints.items()])
+        return pa.schema([_field(what, name, hint, (schema,)) for name, hint in hints.items()])
     raise TypeError(
         f"{what}: a schema is a pyarrow.Schema, a StructType, a DDL string or a class with annotated fields,"
         f" not {schema!r}"
@@ -145,34 +145,39 @@ def _hints(kind: type) -> dict[str, Any]:
     return {}
 
 
-def _field(what: str, name: str, hint: Any) -> Any:
+def _field(what: str, name: str, hint: Any, within: tuple[type, ...]) -> Any:
     import pyarrow as pa
 
     kinds = [argument for argument in get_args(hint) if argument is not type(None)] if _is_union(hint) else [hint]
     if len(kinds) != 1:
         raise SparkError(f"{what}: field {name!r}: {hint} has no type in Spark; use one type, or one and None")
     nullable = _is_union(hint) and type(None) in get_args(hint)
-    return pa.field(name, _type(what, name, kinds[0]), nullable)
+    return pa.field(name, _type(what, name, kinds[0], within), nullable)
 
 
 def _is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType)
 
 
-def _type(what: str, name: str, hint: Any) -> Any:
+def _type(what: str, name: str, hint: Any, within: tuple[type, ...]) -> Any:
     import pyarrow as pa
 
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return _PLAIN[hint](pa)
     if origin is Literal and len({type(argument) for argument in arguments}) == 1:
-        return _type(what, name, type(arguments[0]))
+        return _type(what, name, type(arguments[0]), within)
     if origin in _SERIES and arguments and (origin is not tuple or arguments[1:] == (...,)):
-        return pa.list_(_field(what, "item", arguments[0]).with_name("element"))
+        return pa.list_(_field(what, f"{name}[]", arguments[0], within).with_name("element"))
     if origin in (dict, Mapping) and len(arguments) == 2:
-        return pa.map_(_type(what, name, arguments[0]), _field(what, "value", arguments[1]))
+        value = _field(what, f"{name}[]", arguments[1], within).with_name("value")
+        return pa.map_(_type(what, name, arguments[0], within), value)
     if isinstance(hint, type) and (hints := _hints(hint)):
-        return pa.struct([_field(what, f"{name}.{inner}", item).with_name(inner) for inner, item in hints.items()])
+        if hint in within:
+            raise SparkError(f"{what}: field {name!r}: {hint.__name__} is in itself, which no type of Spark can be")
+        inside = (*within, hint)
+        fields = ((inner, _field(what, f"{name}.{inner}", item, inside)) for inner, item in hints.items())
+        return pa.struct([field.with_name(inner) for inner, field in fields])
     if isinstance(hint, type) and (base := next((kind for kind in hint.__mro__ if kind in _PLAIN), None)):
         return _PLAIN[base](pa)
     raise SparkError(f"{what}: field {name!r}: {hint} has no type in Spark; convert it, or give the schema by hand")
@@ -189,6 +194,7 @@ class Elements:
         self._checks = checks  # each is given each column, and raises Misfit
         self._what = what
         self._schema = arrow_fields(struct)
+        self._kinds = [field.dataType for field in struct]
         self._writes = [writer(field.dataType, nullable=field.nullable) for field in struct]
         self._twice = twice(self._schema.names)
         self._seen = 0  # elements of earlier tables
@@ -216,8 +222,6 @@ class Elements:
         if not isinstance(table, pa.Table):
             number = self._seen + place
             raise SparkError(f"{self._what}: element {number}: {shown(batch)} is no batch, as the first was")
-        if table.schema.equals(self._schema) and not self._checks:
-            return table
         names = self._schema.names
         if table.schema.names != names:
             given = table.schema.names
@@ -229,9 +233,9 @@ class Elements:
                     raise self._misfit(place, name, "a column of an Arrow batch, is not in the schema")
             table = table.select(names)
         columns = []
-        for at, field in enumerate(self._schema):
+        for at, (field, kind) in enumerate(zip(self._schema, self._kinds, strict=True)):
             try:
-                column = cast(table.column(at), field)
+                column = cast(table.column(at), field, kind)
                 for chunk in column.chunks:
                     self._checked(chunk)
                 columns.append(column)
@@ -247,6 +251,8 @@ class Elements:
             raise self._misfit(0, self._twice, f"two fields have that name, and {shown(first)} has one: use tuples")
         if isinstance(first, Mapping):
             plain = set(map(type, elements)) == {dict}  # else a key that is missing may be made up (`__missing__`)
+            if not plain:
+                elements = [self._mapping(place, element) for place, element in enumerate(elements)]
             columns = [self._picked(elements, itemgetter(name) if plain else _held(name), name) for name in names]
             self._nothing_beside(elements)
         elif _is_series(type(first)):
@@ -256,6 +262,18 @@ class Elements:
         else:
             columns = [self._picked(elements, _attribute(name), name) for name in names]
         return [self._column(place, values) for place, values in enumerate(columns)]
+
+    def _mapping(self, place: int, element: Any) -> Mapping[str, Any]:
+        """An element among mappings as one: a `Row` has names too."""
+        if isinstance(element, Mapping):
+            return element
+        names = getattr(element, "__fields__", None)
+        if not isinstance(element, tuple) or names is None:
+            number = self._seen + place
+            raise SparkError(f"{self._what}: element {number}: {shown(element)} is no mapping, as the first was")
+        if name := twice(names):
+            raise self._misfit(place, name, f"two fields of {shown(element)} have that name: rename one")
+        return dict(zip(names, element, strict=True))
 
     def _picked(self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str) -> list[Any]:
         try:
@@ -313,10 +331,10 @@ class Elements:
 
 
 def _held(name: str) -> Callable[[Any], Any]:
-    """What a mapping, or another element among mappings, has under a key."""
+    """What a mapping has under a key."""
 
     def pick(element: Any) -> Any:
-        if isinstance(element, Mapping) and name not in element:
+        if name not in element:
             raise KeyError(name)
         return element[name]
 

@@ -32,7 +32,8 @@ def _innermost(throwable: Any) -> str:
     found = ""
     while throwable is not None:
         message = throwable.getMessage()
-        if message:
+        # A class that is not there is the reason of a format that is not, and says less.
+        if message and not (found and throwable.getClass().getName() == "java.lang.ClassNotFoundException"):
             found = message
         throwable = throwable.getCause()
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._flow import Flow
 from reactive_runtime._homes import at_home
 from reactive_runtime.errors import SparkError
@@ -421,6 +421,7 @@ class SparkSink(Generic[T]):
             A future, which has the number of elements in the batches, or the error.
 
         Raises:
+            TypeError: `func` can't be called, or is a coroutine function.
             SparkError: The sink has settings of a writer, which this does not use.
 
         Demand:
@@ -432,6 +433,7 @@ class SparkSink(Generic[T]):
         Thread:
             `func` is called on a thread of the sink, one call at a time.
         """
+        check_callable("to_spark", "func of foreachBatch", func)
         self._plain("foreachBatch")
         return self._batches.written(lambda jobs: Each(func, jobs.over))
 

@@ -290,7 +290,7 @@ class _Task:
             return self._made(rows), Elements(self._what, self._given)
         schema, under_way = self._by_row
         running.row_errors = RowErrors(self._what, self._given, schema)
-        return each_row(rows, self._made, under_way, running.retries.add), running.row_errors
+        return each_row(rows, schema, self._made, under_way, running.retries.add), running.row_errors
 
     def table(self, inputs: Sequence[pyarrow.Table]) -> pyarrow.Table:
         """For groups and cogroups."""
@@ -383,9 +383,10 @@ class _ArrowForm:
         self._name: Rows = form
         self._batch_rows = batch_rows
 
-    def __call__(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterable[Any]:
+    def __call__(self, partition: Iterable[pyarrow.RecordBatch], first: int) -> Iterable[Any]:
         for batch in partition:
-            yield from self._form(batch)([batch])
+            yield from self._form(batch)([batch], first)
+            first += batch.num_rows
 
     def _form(self, batch: pyarrow.RecordBatch) -> Form:
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -393,7 +394,7 @@ class _ArrowForm:
         return form_of_schema(self._what, from_arrow_schema(batch.schema), self._name, self._batch_rows)
 
 
-def _as_they_are(rows: Iterable[Any]) -> Iterable[Any]:
+def _as_they_are(rows: Iterable[Any], first: int) -> Iterable[Any]:
     (inner,) = rows
     return inner  # type: ignore[no-any-return]
 

@@ -72,7 +72,9 @@ class TaskInput:
         return chain.from_iterable(map(self._next, self._batches))
 
     def _next(self, batch: pyarrow.RecordBatch) -> Iterator[Any]:
-        rows = list(self._form([batch]))
+        with self._lock:
+            first = self._before + len(self._rows)
+        rows = list(self._form([batch], first))
         left = iter(rows)
         with self._lock:
             self._before += len(self._rows)
@@ -128,7 +130,11 @@ def _among(inputs: Iterable[TaskInput]) -> str:
 def with_notes(error: BaseException) -> str:
     """The error in one line, with what was noted on it."""
     notes = "; ".join(getattr(error, "__notes__", ()))
-    return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
+    try:
+        said = str(error)
+    except Exception as second:  # foreign code
+        said = f"its text raised {type(second).__name__}"
+    return f"{type(error).__name__}: {said}" + (f" ({notes})" if notes else "")
 
 
 def _where() -> str:

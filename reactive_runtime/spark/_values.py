@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 __all__ = [
+    "DOUBLED",
     "LARGE",
     "Misfit",
     "Read",
     "Write",
     "arrow_fields",
+    "doubled",
     "first_line",
     "in_range",
     "mapped",
@@ -480,17 +482,18 @@ class _MapWriter:
                 raise Misfit(place, "", f"{shown(value)} ({type(value).__name__}) is no {self._arrow}")
         offsets, nulls = _offsets(values)
         keys = list(chain.from_iterable(value or () for value in values))
-        found = list(chain.from_iterable(value.values() for value in values if value))
+        items = list(chain.from_iterable(value.values() for value in values if value))
         try:
             key_column = self._write_key(keys, None)
         except Misfit as misfit:
             place = _holding(offsets, misfit.place)
             raise Misfit(place, misfit.path, f"a key: {misfit.why}") from misfit
         merges = self._merges or not _PLAIN.issuperset(map(type, keys))  # a derived class may compare in its own way
-        if merges and any(value is not None and len(value) > 1 for value in values):
-            _no_merged(offsets, keys, key_column)
+        several = merges and any(value is not None and len(value) > 1 for value in values)
+        if several and (found := doubled(offsets, key_column)):
+            raise Misfit(found[0], "", f"a key: {shown(keys[found[1]])} {DOUBLED}")
         try:
-            value_column = self._write_value(found, None)
+            value_column = self._write_value(items, None)
         except Misfit as misfit:
             place = _holding(offsets, misfit.place)
             raise Misfit(place, f"[{shown(keys[misfit.place])}]{misfit.path}", misfit.why) from misfit
@@ -508,16 +511,19 @@ def _merges(kind: DataType) -> bool:
     return not isinstance(kind, types.StringType | types.IntegralType | types.BooleanType | types.BinaryType)
 
 
-def _no_merged(offsets: Sequence[int], keys: Sequence[Any], column: Any) -> None:
+DOUBLED: Final = "is one that is there already, as Spark keeps it"
+
+
+def doubled(offsets: Sequence[int], column: Any) -> tuple[int, int] | None:
+    """The first map with a key twice, and the place of that in the column of all keys; `offsets` are of the maps."""
     import pyarrow as pa
 
     numbers = column.view("int64") if pa.types.is_timestamp(column.type) else column
     made = list(map(repr, numbers.to_pylist()))
     for place, (first, last) in enumerate(pairwise(offsets)):
         if len(set(made[first:last])) < last - first:
-            lost = next(at for at in range(first, last) if made[at] in made[first:at])
-            why = f"a key: {shown(keys[lost])} is one that is there already, as Spark keeps it"
-            raise Misfit(place, "", why)
+            return place, next(at for at in range(first, last) if made[at] in made[first:at])
+    return None
 
 
 class _StructWriter:

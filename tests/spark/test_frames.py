@@ -349,3 +349,32 @@ def test_a_partition_that_is_larger_than_the_drivers_heap_comes_whole() -> None:
         [sys.executable, "-c", HEAP, "10000000"], capture_output=True, text=True, timeout=1100, check=False
     )
     assert done.stdout.splitlines() == ["10000000"] * 2, done.stderr[-3000:]
+
+
+UNREAD = {
+    "date": ("date'12000-01-01'", "date value out of range"),
+    "timestamp": ("timestamp'12000-01-01'", "year 12000 is out of range"),
+    "ntz": ("timestamp_ntz'12000-01-01'", "date value out of range"),
+    "string": ("cast(x'ff' as string)", "'utf-8' codec can't decode byte 0xff"),
+    "array": ("array(cast(x'ff' as string))", "'utf-8' codec can't decode byte 0xff"),
+    "struct": ("named_struct('p', date'12000-01-01')", "date value out of range"),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_value_that_python_has_not_names_element_and_field(name: str, spark: Any) -> None:
+    """Of the second batch of a partition too, and in a task."""
+    value, why = UNREAD[name]
+    df = spark.range(0, 5, 1, 1).selectExpr("id", f"if(id = 3, {value}, null) as v")
+    words = rf"element 3, field 'v': Python has no such value \({re.escape(why)}.*: cast it in Spark"
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 2)
+    try:
+        for form in ("dicts", "tuples"):
+            flow = Flow.from_dataframe(df, form=form, batch_rows=2)
+            for _ in range(2):  # each subscription counts its own
+                with pytest.raises(SparkError, match=f"^from_dataframe: {words}"):
+                    list(flow)
+        with pytest.raises(Exception, match=f"map_flow: partition 0, .*map_flow: {words}"):
+            reactive_runtime.spark.map_flow(df, lambda f: f.map(lambda row: (row["id"],)), "id long").collect()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")

@@ -439,7 +439,7 @@ def test_a_batch_of_ints_is_no_batch_of_other_floats(number: int) -> None:
             rows.table([batch])
 
 
-def test_a_key_that_would_be_another_is_refused() -> None:
+def test_a_key_that_would_be_another_is_refused(spark: Any) -> None:
     two = {moment(2026, 7, 1, 14): 1, moment(2026, 7, 1, 12, tzinfo=UTC): 2}
     pairs = [
         ("timestamp", two),
@@ -503,6 +503,73 @@ def test_a_batch_whose_values_would_change_is_refused(column: Any, kind: str, wo
     rows.table([good])
     with pytest.raises(SparkError, match=rf"^to_spark: element 1, field {words}"):
         rows.table([pa.RecordBatch.from_pydict({"v": column})])
+
+
+def of_fields(**columns: Any) -> Any:
+    """An array of structs whose fields are required, whatever is in them."""
+    fields = [pa.field(name, column.type, nullable=False) for name, column in columns.items()]
+    return pa.StructArray.from_arrays(list(columns.values()), fields=fields)
+
+
+HOURS: Final = pa.array([timedelta(hours=24), timedelta(hours=25)])
+TWICE_A: Any = pa.array([[("a", 1), ("b", 1)], None, [("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64()))
+ARROW: Any = pa  # its types know less than it takes
+REQUIRED: Final = pa.list_(pa.field("element", pa.int64(), nullable=False))
+MAP_REQUIRED: Final = ARROW.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
+KEYS: Final = pa.struct([pa.field("p", pa.int64())])
+
+EQUAL: list[tuple[Any, Any, str]] = [
+    (HOURS, "interval day", r"'v': an Arrow batch: datetime.timedelta\(days=1, .* whole ones only"),
+    (pa.array([timedelta(minutes=1)]), "interval day to hour", "'v': .* whole ones only"),
+    (pa.array([timedelta(seconds=-1)]), "interval minute", "'v': .* whole ones only"),
+    (pa.array([[timedelta(hours=1)]]), "array<interval day>", r"'v\[\]': .* whole ones only"),
+    (pa.array([{"p": timedelta(hours=1)}]), "struct<p: interval day>", r"'v\.p': .* whole ones only"),
+    (pa.array([timedelta(hours=1)]).cast(pa.duration("s")), "interval day", "'v': .* whole ones only"),
+    (TWICE_A, "map<string, long>", "'v': an Arrow batch: a key: 'a' is one that is there already"),
+    (TWICE_A.slice(1), "map<string, long>", "'v': an Arrow batch: a key: 'a' is one"),
+    (TWICE_A.cast(pa.map_(pa.string(), pa.int32())), "map<string, long>", "'v': .* a key: 'a' is one"),
+    (pa.array([[(0.0, 1), (-0.0, 1)]], pa.map_(pa.float64(), pa.int64())), "map<double, long>", "'v': .* 0.0 is one"),
+    (
+        pa.array([[({"p": 1}, 1), ({"p": 1}, 1)]], pa.map_(KEYS, pa.int64())),
+        "map<struct<p: long>, long>",
+        "'v': .* a key: {'p': 1} is one",
+    ),
+    (pa.array([TWICE_A.to_pylist()], pa.list_(TWICE_A.type)), "array<map<string, long>>", r"'v\[\]': .* a key: 'a' is"),
+    (of_fields(p=pa.array([1, None])), "struct<p: long not null>", r"'v\.p': an Arrow batch: None, in a field that"),
+    (pa.array([[1, None]], REQUIRED), REQUIRED, r"'v\[\]': an Arrow batch: None, in a field that is required"),
+    (pa.array([[("a", None)]], MAP_REQUIRED), MAP_REQUIRED, r"'v\[\]': an Arrow batch: None, in a field that is"),
+    (pa.array([None, 1]), pa.field("v", pa.int64(), nullable=False), "'v': an Arrow batch: None, in a field that is"),
+]
+"""Values of types that are Spark's, so that Arrow has nothing to cast."""
+
+
+@pytest.mark.parametrize(("column", "kind", "words"), EQUAL)
+def test_a_batch_of_equal_types_is_refused_for_its_values(column: Any, kind: Any, words: str, spark: Any) -> None:
+    field = pa.field("v", kind) if isinstance(kind, pa.DataType) else kind
+    rows = Elements("to_spark", f"v {field}" if isinstance(field, str) else pa.schema([field]))
+    shape = pa.schema([field if isinstance(field, pa.Field) else pa.field("v", column.type)])
+    rows.table([pa.RecordBatch.from_arrays([column.slice(0, 0)], schema=shape)])
+    with pytest.raises(SparkError, match=rf"^to_spark: element 1, field ['\"]{words[1:]}"):
+        rows.table([pa.RecordBatch.from_arrays([column], schema=shape)])
+
+
+HIDDEN: Final = ARROW.MapArray.from_arrays(
+    pa.array([0, 2, 3]), ["a", "a", "b"], [1, 2, 3], mask=pa.array([True, False])
+)
+
+WHOLE: list[tuple[Any, str]] = [
+    (pa.array([timedelta(days=-1), None, timedelta(days=2)]), "interval day"),
+    (pa.array([[("a", 1), ("b", 2)], None, [("a", 1)]], pa.map_(pa.string(), pa.int64())), "map<string, long>"),
+    (pa.array([[({"p": 1}, 1), ({"p": 2}, 1)]], pa.map_(KEYS, pa.int64())), "map<struct<p: long>, long>"),
+    (HIDDEN, "map<string, long>"),  # what is behind a null is no value
+    (of_fields(p=pa.array([1, 2])), "struct<p: long not null>"),
+]
+
+
+@pytest.mark.parametrize(("column", "kind"), WHOLE)
+def test_a_batch_of_equal_types_and_good_values_is_taken(column: Any, kind: str, spark: Any) -> None:
+    batch = pa.RecordBatch.from_arrays([column], names=["v"])
+    assert Elements("to_spark", f"v {kind}").table([batch])["v"].to_pylist() == column.to_pylist()
 
 
 def test_a_batch_with_other_columns_is_refused(spark: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, UserDict, defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, MapType, Row, StringType, StructField, StructType
 
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._schemas import Elements
@@ -46,6 +47,49 @@ def test_a_name_with_a_dot_is_that_of_one_attribute() -> None:
             self.a = type("Inner", (), {"b": 7})()
 
     assert kept(StructType([StructField("a.b", LongType())]), Element()) == [{"a.b": 1}]
+
+
+def test_a_row_after_a_dict_goes_by_its_names() -> None:
+    first = {"a": 1, "b": 2}
+    assert kept(LONGS, first, Row(b=4, a=3)) == [first, {"a": 3, "b": 4}]
+    assert kept(LONGS, first, Row(a=3)) == [first, {"a": 3, "b": None}]
+    with pytest.raises(SparkError, match=r"^to_spark: element 1, field 'c': is not in the schema"):
+        kept(LONGS, first, Row(a=3, b=4, c=5))
+    with pytest.raises(SparkError, match=r"^to_spark: element 1, field 'a': two fields of"):
+        kept(LONGS, first, Row("a", "a")(3, 4))
+    for other in ((3, 4), 7):
+        with pytest.raises(SparkError, match=r"^to_spark: element 1: .* is no mapping, as the first was"):
+            kept(LONGS, first, other)
+
+
+@dataclass
+class Tree:
+    size: int
+    below: list[Tree | None]
+
+
+@dataclass
+class Wood:
+    one: Tree
+    other: Tree
+
+
+@dataclass
+class Leaf:
+    size: int
+
+
+@dataclass
+class Pair:
+    one: Leaf
+    other: Leaf
+
+
+def test_a_class_that_is_in_itself_is_no_schema() -> None:
+    for schema, field in ((Tree, r"below\[\]"), (Wood, r"one.below\[\]")):
+        with pytest.raises(SparkError, match=f"^to_spark: field '{field}': Tree is in itself, which no type of Spark"):
+            Elements("to_spark", schema)
+    assert Elements("to_spark", Pair).table([Pair(Leaf(1), Leaf(2))]).num_rows == 1
 
 
 class Text(str):

@@ -251,6 +251,91 @@ def test_all_rows_bad_none_bad_and_no_rows(spark: Any) -> None:
     assert map_flow(spark.range(0), as_is, "id long", on_error="column").collect() == []
 
 
+NESTED = "id long, a array<array<long>>, m map<string, array<long>>, s struct<b: array<long>, c: struct<d: long>>"
+
+
+@pytest.mark.parametrize("form", ["dicts", "tuples"])
+def test_the_row_of_an_error_is_as_it_was_read(form: Any, spark: Any) -> None:
+    """Whatever the function had done to it before it failed, and to what is in it."""
+
+    def spoil(row: Any) -> Any:
+        values = list(row.values()) if isinstance(row, dict) else row
+        if isinstance(row, dict):
+            row["id"] = -1
+            row["new"] = -1
+        _, array, found, struct = values
+        array[0].append(-1)
+        array.append([-1])
+        found["k"].append(-1)
+        found["new"] = [-1]
+        struct.b.append(-1)
+        raise OSError("no")
+
+    values = (7, [[1], None], {"k": [2], "l": None}, ([3], (4,)))
+    df = spark.createDataFrame([values, values], NESTED).coalesce(1)
+    rows = map_flow(df, lambda f: f.map(spoil), "id long", form=form, on_error="column").collect()
+    assert [row["_error"]["row"] for row in rows] == [values, values]
+
+
+@pytest.mark.parametrize("form", ["dicts", "tuples"])
+def test_bytes_and_variants_of_an_error_are_as_they_were_read(form: Any, spark: Any) -> None:
+    def spoil(row: Any) -> Any:
+        _, blob, variant = row.values() if isinstance(row, dict) else row
+        blob.append(1)
+        variant.value = b""
+        raise OSError("no")
+
+    spark.conf.set("spark.sql.execution.pyspark.binaryAsBytes", "false")
+    try:
+        df = spark.sql("select 7L as id, x'0a0b' as b, parse_json('[1]') as v")
+        (row,) = map_flow(df, lambda f: f.map(spoil), "id long", form=form, on_error="column").collect()
+    finally:
+        spark.conf.unset("spark.sql.execution.pyspark.binaryAsBytes")
+    assert row["_error"]["error"].startswith("OSError: no")
+    kept = row["_error"]["row"]
+    assert (kept["id"], bytes(kept["b"]), kept["v"].toPython()) == (7, b"\x0a\x0b", [1])
+
+
+class Odd:
+    """Its field raises what no schema expects."""
+
+    @property
+    def id(self) -> int:
+        raise OverflowError("too odd")
+
+
+class UnspokenError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def raised(error: Exception) -> Any:
+    raise error
+
+
+FAULTS: list[tuple[Any, str]] = [
+    (lambda flow: raised(OSError("no flow")), "OSError: no flow"),
+    (lambda flow: [1], "TypeError: fn returned [1], and no flow"),
+    (lambda flow: flow.map(lambda row: Odd()), "OverflowError: too odd"),
+    (lambda flow: flow.map(lambda row: raised(OSError("a\udc80b"))), "OSError: a\\udc80b"),
+    (lambda flow: flow.map(lambda row: raised(UnspokenError())), "UnspokenError: its text raised RuntimeError"),
+    (lambda flow: flow.map(lambda row: ("\ud800",)), "SparkError: field 'id': '\\ud800' (str) is no string"),
+    (lambda flow: flow.map(lambda row: ()), "SparkError: map_flow: element 0: () has 0 values, and the schema 1"),
+]
+
+
+@pytest.mark.parametrize(("fault", "words"), FAULTS)
+def test_a_row_fails_alone_in_whichever_way_it_fails(fault: Any, words: str, spark: Any) -> None:
+    def fn(flow: Flow[Any]) -> Flow[Any]:
+        row = next(iter(flow))
+        return fault(Flow.just(row)) if row["id"] == 1 else Flow.just((str(row["id"]),))
+
+    rows = map_flow(spark.range(0, 3, 1, 1), fn, "id string", on_error="column").collect()
+    assert [row["id"] for row in rows] == ["0", None, "2"]
+    assert rows[1]["_error"]["error"].startswith(words)
+    assert (rows[1]["_error"]["row"]["id"], rows[1]["_error"]["attempts"]) == (1, 1)
+
+
 # -- a pipeline -------------------------------------------------------------------------------------------------------
 
 
@@ -274,6 +359,7 @@ def test_a_pipeline_that_would_see_a_part_of_the_rows_is_refused(spark: Any) -> 
         ({"max_delay": -1}, "map_flow: max_delay must be a number of seconds from 0"),
         ({"on_error": "column", "form": "batches"}, "on_error='column' is of rows, and form='batches' has none"),
         ({"on_error": "column", "schema": "_error int"}, "the schema has a column '_error', which is to be that of"),
+        ({"on_error": "column", "schema": "_Error int"}, "the schema has a column '_Error', which is to be that of"),
         ({"on_error": "column", "concurrency": 0}, "map_flow: concurrency must be at least 1"),
     ],
 )

@@ -29,6 +29,10 @@ def sink(spark: Any, n: int, first: int = 0, batch_rows: int = 10) -> SparkSink[
     return numbers.to_spark(spark, SCHEMA, batch_rows=batch_rows)
 
 
+async def awaited(frame: Any, number: int) -> None:
+    """A function that a sink does not await."""
+
+
 @pytest.fixture
 def table(spark: Any) -> Iterator[str]:
     name = f"table_{uuid.uuid4().hex}"  # a test that was killed leaves its folder
@@ -168,6 +172,8 @@ def test_options_are_passed_on_and_formats_are_spelt_as_there(spark: Any, tmp_pa
         (lambda s: s.mode("overwrite").writeTo("t"), SparkError, "writeTo takes no mode, no format and no partitionBy"),
         (lambda s: s.mode("append").format("orc").stream("p"), SparkError, "stream takes no format, mode"),
         (lambda s: s.format("orc").foreachBatch(print), SparkError, "foreachBatch takes no format, mode"),
+        (lambda s: s.foreachBatch(7), TypeError, "func of foreachBatch must be callable, not int"),
+        (lambda s: s.foreachBatch(awaited), TypeError, "func of foreachBatch is a coroutine function, which"),
         (lambda s: s.exactly_once("a").parquet("p"), SparkError, "exactly_once is for appending to a table of Delta"),
         (
             lambda s: s.exactly_once("a").insertInto("t"),
@@ -187,6 +193,17 @@ def test_what_is_misspelt_or_makes_no_sense_is_refused_at_once(
 ) -> None:
     with pytest.raises(error, match=f"^to_spark: .*{words}|^to_spark: {words}"):
         call(sink(spark, 3))
+
+
+def test_what_is_no_session_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match=r"^to_spark: a SparkSession is needed, not NoneType"):
+        Flow.just((1,)).to_spark(None, "n long")  # type: ignore[arg-type]
+
+
+def test_a_format_that_spark_has_not_is_the_reason(spark: Any, tmp_path: Path, dropped: list[Dropped]) -> None:
+    with pytest.raises(SparkError, match=r"^to_spark: .*DATA_SOURCE_NOT_FOUND.*no_such_format"):
+        sink(spark, 3).format("no_such_format").save(tmp_path / "out").result(LONG)
+    assert [item.reason for item in dropped] == ["to_spark: a micro-batch was not written, and is tried once more"]
 
 
 def test_an_option_that_looks_like_a_parameter_is_passed_on_where_it_is_meant(spark: Any, tmp_path: Path) -> None:
