@@ -791,7 +791,8 @@ class VirtualTimeExecutor(_TimedExecutor):
     executors and the coroutines are done that flows on this clock have begun: those that were subscribed to in its
     context (`clock_of`, `StepVerifier`), those with an operator that was given it, and all that a task of the clock has
     set off. A flow on two clocks is waited for by both. The clock does not wait for what a thread of the program does
-    by itself, nor for a timer of real time, nor for a coroutine of `from_async` whose buffer is full.
+    by itself, nor for a task that the program submits and hands to `from_future`, nor for a timer of real time, nor for
+    a coroutine of `from_async` whose buffer is full.
 
     Args:
         start: The time at the beginning, in seconds.

@@ -35,7 +35,7 @@ class Run:
     most: int = HUGE
     timeout: int = 2_000
     no_signals: int = 30
-    gc: int = 200
+    gc: int = 500
     about: Any = field(default=None, repr=False)
     """What the test knows of it besides."""
 
@@ -70,8 +70,8 @@ class Original:
         longest_first = sorted(dict.fromkeys(runs), key=lambda run: run.verification != "PythonProcessorTest")
         with hooks.captured():
             self._most = _results(jvm, longest_first, AT_ONCE, collecting=False)
-            # One after the other: 200 ms after a cancel a test calls System.gc(), and then gives the JVM 100 ms to
-            # enqueue a reference; too little, where other runs take the time, or collect garbage as well.
+            # One after the other: half a second after a cancel a test calls System.gc(), and then gives the JVM 100 ms
+            # to enqueue a reference; too little, where other runs take the time, or collect garbage as well.
             self._collecting = _results(jvm, longest_first, 1, collecting=True)
 
     def results(self, run: Run) -> list[Result]:
