@@ -9,6 +9,7 @@ is shut down ends the flow with RejectedError. With the end of the flow its time
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -788,7 +789,7 @@ class _RateLimit(_Timed):
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, self.n)
-        times: deque[int] = deque(maxlen=self.n)
+        times: deque[int] = deque(maxlen=min(self.n, sys.maxsize))
         timer: Timer | None = None
         while True:
             left = times[0] + self.ns - self.now() if len(times) == self.n else 0  # asked once: time goes on

@@ -141,7 +141,7 @@ class TransformingOperators(FlowBase[T_co]):
 
         Args:
             fn: Called once for each element. It calls `emit(result)` for each result that is to go on. `emit(None)`
-                raises TypeError.
+                raises TypeError. `emit` is for this call and its thread: after the call it raises RuntimeError.
 
         Returns:
             A flow of what was emitted. It fails with the error that `fn` raises. What that call had emitted is then
@@ -568,18 +568,20 @@ class _Handle(Step[T, R]):
         self.emitted: list[R] = []  # in reverse once the function has returned: the next one is the last
 
     def on_next(self, element: T) -> Each[R]:
-        self.fn(element, self.emit)
+        self.call(element)
         self.emitted.reverse()
         while self.emitted:
             yield self.emitted.pop()
 
+    def call(self, element: T) -> None:
+        emit = _Emit(self, element)
+        try:
+            self.fn(element, emit)
+        finally:
+            emit.over = True
+
     def holds(self) -> bool:
         return bool(self.emitted)
-
-    def emit(self, element: R) -> None:
-        if element is None:
-            raise TypeError(f"{self}: emit(None): None is not an element (2.13)")
-        self.emitted.append(element)
 
     def dispose(self) -> Iterable[object]:
         emitted, self.emitted = self.emitted, []
@@ -587,6 +589,25 @@ class _Handle(Step[T, R]):
 
     def __str__(self) -> str:
         return f"handle({describe(self.fn)})"
+
+
+class _Emit:
+    """The `emit` of one call of `handle`'s function: what comes after that call has no place, and is an error."""
+
+    __slots__ = ("_element", "_step", "over")
+
+    def __init__(self, step: _Handle[Any, Any], element: object) -> None:
+        self._step = step
+        self._element = element
+        self.over = False  # of the thread of the call
+
+    def __call__(self, result: Any) -> None:
+        if self.over:
+            late = f"emit({shown(result)}) came after the call for {shown(self._element)}, which it was given to"
+            raise RuntimeError(f"{self._step}: {late}: emit before that call returns")
+        if result is None:
+            raise TypeError(f"{self._step}: emit(None): None is not an element (2.13)")
+        self._step.emitted.append(result)
 
 
 class _FlatMapIterable(_Many[T, R]):

@@ -7,6 +7,7 @@ import contextvars
 import gc
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -716,6 +717,44 @@ def test_what_an_operator_that_expands_holds_comes_before_the_end() -> None:
     assert not sink.ended.is_set()
     sink.subscription.request(1)
     assert sink.signals[-3:] == [("on_next", 1), ("on_next", 2), ("on_complete",)]
+
+
+def test_what_handle_is_given_after_its_call_is_an_error() -> None:
+    emits: list[Callable[[object], None]] = []
+
+    def late(item: int, emit: Callable[[object], None]) -> None:
+        emits.append(emit)
+        emits[0](item)
+
+    sink = Sink()
+    Flow.range(3).handle(late).subscribe(sink)
+    assert sink.elements == [0]
+    said = "emit(1) came after the call for 0, which it was given to: emit before that call returns"
+    assert isinstance(sink.error, RuntimeError)
+    assert str(sink.error).endswith(said)
+    with pytest.raises(RuntimeError, match=re.escape("emit('x') came after the call for 1")):
+        emits[1]("x")
+
+
+HUGE = 10**30
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        lambda flow, pool: flow.batch(HUGE).flatten(),
+        lambda flow, pool: flow.window(HUGE).concat_map(lambda window: window),
+        lambda flow, pool: flow.take(HUGE).limit_rate(HUGE).retry(HUGE),
+        lambda flow, pool: flow.publish_on(pool, prefetch=HUGE),
+        lambda flow, pool: flow.on_overflow_buffer(HUGE),
+        lambda flow, pool: flow.flat_map(Flow.just, concurrency=HUGE, prefetch=HUGE),
+        lambda flow, pool: flow.map_parallel(lambda n: n, executor=pool, concurrency=HUGE, chunk=HUGE),
+        lambda flow, pool: flow.rate_limit(HUGE),
+        lambda flow, pool: flow.replay(HUGE).ref_count(),
+    ],
+)
+def test_a_number_beyond_those_of_c_is_as_good_as_any(apply: Any, pool: ThreadPoolExecutor) -> None:
+    assert apply(Flow.range(3), pool).to_list().block(timeout=PATIENCE) == [0, 1, 2]
 
 
 def test_sample_completes_with_its_sampler() -> None:
