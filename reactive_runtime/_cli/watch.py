@@ -102,8 +102,9 @@ def watched(work: Callable[[], object], what: str = "the load", then: str = _LOA
 def _end_at_last(status: int) -> None:
     """End the process where the interpreter has not: it waits without limit for threads that are no daemons."""
     primitives.sleep(LEAVING)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+    with contextlib.suppress(OSError, ValueError):  # the reader has gone, or a scenario has closed it
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
     os._exit(status)
 
 

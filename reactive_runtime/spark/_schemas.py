@@ -331,7 +331,7 @@ class Elements:
 
 
 def _held(name: str) -> Callable[[Any], Any]:
-    """What a mapping has under a key."""
+    """The value that a mapping has under a key."""
 
     def pick(element: Any) -> Any:
         if name not in element:

@@ -70,7 +70,7 @@ def not_awaited(rule: str, text: str, answer: object) -> Breach | None:
 
 
 def unawaited(text: str, answer: object) -> str | None:
-    """What is wrong where a call has returned a coroutine or a generator, none of which has run, or None."""
+    """A text that says that a call returned a coroutine or a generator, which has not run; None where it did not."""
     if inspect.iscoroutine(answer):
         answer.close()
         return f"{text} returned a coroutine: {NOT_AWAITED}"

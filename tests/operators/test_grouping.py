@@ -440,7 +440,7 @@ def test_a_full_group_is_an_error_as_soon_as_nothing_is_under_way(between: str, 
 
 
 def accounted(sink: Sink, dropped: list[Dropped]) -> list[int]:
-    """What was delivered, and what came to a group that was left before its source knew it (it goes to the hook)."""
+    """All elements that were delivered, and those that a group, left before its source knew it, gave to the hook."""
     return sorted([*sink.elements, *(item.element for item in dropped)])
 
 
