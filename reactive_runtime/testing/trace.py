@@ -784,6 +784,10 @@ def holds(run: Path | str) -> Held:
             raise TraceError(f"{path}: 'checksums' should have a text of {file!r}")
         if not (folder / file).is_file():
             raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
+    records, counted = _of(path, metadata, "records", int), sum(files.values())
+    if records not in (None, counted):
+        what = "a file was taken out or added"
+        raise TraceError(f"{path}: 'records' is {records:,}, and 'files' count {counted:,}: {what}")
     surplus = [item.name for item in there if item.name not in files]
     # Of a run that was killed: the last file may be there, and not yet be counted.
     if surplus and (
@@ -791,7 +795,7 @@ def holds(run: Path | str) -> Held:
     ):
         raise TraceError(f"{folder / surplus[0]}: is not among the files that the run says it holds")
     there = [folder / item for item in sorted(files)]
-    return Held(folder, name, named, there, sum(files.values()), complete, watermark, checksums or {})
+    return Held(folder, name, named, there, counted, complete, watermark, checksums or {})
 
 
 def _of(path: Path, metadata: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -565,6 +565,8 @@ def test_a_file_that_a_kill_has_left_uncounted_is_not_looked_at(tmp_path: Path) 
         ({"files": ["signals-00000.parquet"]}, "'files' should be an object"),
         ({"files": {"../../secret.parquet": 3}}, "should be names of files"),
         ({"files": {"signals-00000.parquet": "many"}}, "should be names of files"),
+        ({"files": {}, "checksums": {}}, "'records' is 105, and 'files' count 0: a file was taken out or added"),
+        ({"records": "105"}, "'records' should be a whole number"),
         ({"complete": "yes"}, "'complete' should be true or false"),
         ({"run": 7}, "'run' should be a text"),
         ({"identity": 7}, "'identity' should be an object"),
