@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 LATE: Final = sentinel("LATE", __name__)
 """What a loop gives in place of an element that did not come in time."""
+RUNNING: Final = "generator already executing"
+"""What Python says where a thread is inside of a generator that another thread resumes or closes."""
 
 
 def each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
@@ -53,7 +55,8 @@ def _runs_here(source: FlowBase[Any]) -> bool:
 class Iteration(Iterator[T]):
     """The elements of a flow, for a loop, or one by one with a time limit; see `Flow.iterate`.
 
-    One thread uses it at a time. It is closed when the flow has ended, by `close`, and when it is freed.
+    One thread takes elements at a time; any thread closes it. It is closed when the flow has ended, by `close`, at the
+    end of a `with` block, and when it is freed.
 
     Args:
         source: The flow.
@@ -138,17 +141,39 @@ class Iteration(Iterator[T]):
             return next(self._elements)
         except ValueError as error:
             inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-            if inside or str(error) != "generator already executing":
+            if inside or str(error) != RUNNING:
                 raise
         raise _taken()
 
     def close(self) -> None:
-        """Cancel the flow, unless it has ended, and release it.
+        """Cancel the flow, unless it has ended, and release it. No call raises an error after it but StopIteration.
+
+        Raises:
+            ValueError: Another thread runs the flow inside of its loop, since the flow has no boundary: close it there.
 
         Cancellation:
             The source is closed on the thread where it runs. Elements that wait for the loop go to the hook.
+
+        Thread:
+            Any. A thread that waits for an element is woken, and its loop ends; it releases the flow.
         """
-        self._elements.close()
+        try:
+            self._elements.close()
+        except ValueError as error:
+            if str(error) != RUNNING:
+                raise
+            if self._limit is None:
+                raise ValueError(
+                    "iterate: another thread runs this flow inside of its loop, and no other can end it: close it on"
+                    " that thread, or put a boundary (`publish_on`) before the loop"
+                ) from error
+            self._limit.close()
+
+    def __enter__(self) -> Iteration[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _taken() -> ValueError:
@@ -158,17 +183,38 @@ def _taken() -> ValueError:
     )
 
 
-class _Limit:
-    """How long the thread of a loop waits for the next element. That thread alone uses it, in its turn."""
+class _ClosedError(Exception):
+    """Another thread has closed the loop."""
 
-    __slots__ = ("seconds", "turn", "waited")
+
+class _Limit:
+    """How long the thread of a loop waits for the next element, and whether another thread has closed the loop."""
+
+    __slots__ = ("_lock", "_waiting", "closed", "seconds", "turn", "waited")
 
     def __init__(self) -> None:
-        self.turn = (
-            primitives.Lock()
-        )  # held by the thread that is inside of `next` with a limit; no thread waits for it
-        self.seconds: float | None = None  # None: there is no limit
-        self.waited = ""  # when it is late: what it waited for
+        # Held by the thread that is inside of `next` with a limit; no thread waits for it.
+        self.turn = primitives.Lock()
+        self.seconds: float | None = None  # turn; None: there is no limit
+        self.waited = ""  # turn; when it is late: what it waited for
+        self._lock = primitives.Lock()
+        self._waiting: _Waiting | None = None  # _lock; whom to wake
+        self.closed = False  # _lock; read without after each element
+
+    def begins(self, waiting: _Waiting) -> None:
+        with self._lock:
+            self._waiting = waiting
+            closed = self.closed
+        if closed:
+            waiting.fail(_ClosedError())
+
+    def close(self) -> None:
+        """End the loop of another thread."""
+        with self._lock:
+            self.closed = True
+            waiting = self._waiting
+        if waiting is not None:
+            waiting.fail(_ClosedError())
 
 
 def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
@@ -201,9 +247,14 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
 
 def _wait_for_each(source: FlowBase[T], prefetch: int, limit: _Limit) -> Generator[T, None, None]:
     waiting = _Waiting(source, prefetch, Wait("for", source), limit)
+    limit.begins(waiting)
     try:
         while (element := waiting.next()) is not END:
             yield element
+            if limit.closed:
+                break
+    except _ClosedError:
+        pass
     except GeneratorExit:  # it was left, or freed
         if collecting:  # at the end of the interpreter modules are empty
             collecting.outside(waiting.close)

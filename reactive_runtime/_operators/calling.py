@@ -94,8 +94,9 @@ class TaskOperators(FlowBase[T_co]):
 
         Returns:
             A flow of the results. It fails with an error of `fn` after what came before it, in its chunk too; with an
-            error of the source after the results of all that came before it. A worker that dies (`BrokenProcessPool`),
-            or an executor that refuses, is an `on_error` as well.
+            error of the source after the results of all that came before it. An error that can't be pickled and made
+            again comes back from a process as a RuntimeError that says what it was. A worker that dies
+            (`BrokenProcessPool`), or an executor that refuses, is an `on_error` as well.
 
         Raises:
             TypeError: `fn` cannot be called, `executor` is no executor or is missing, a coroutine function was given
@@ -289,15 +290,30 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
     for number, element in enumerate(elements, start=1):
         try:
             made.append(fn(element))
-        except BaseException as error:
+        except BaseException as raised:
+            error = _picklable(raised) if far else raised
             if len(elements) > 1:
                 _note(error, f"for element {number} of a chunk of {len(elements)}: {shown(element)}")
             if not made or (interrupts(error) and not far):  # as it is, with what the executor adds to it
-                raise
+                if error is raised:
+                    raise
+                raise error from raised
             if far:  # what is pickled has no traceback
                 _note(error, f"in the worker:\n{traceback.format_exc()}")
             return made, error
     return made, None
+
+
+def _picklable(error: BaseException) -> BaseException:
+    """The error; where it can't be pickled and made again, a RuntimeError that says the same: it would end the pool."""
+    import pickle  # what only processes need is imported for them
+
+    try:
+        pickle.loads(pickle.dumps(error))  # made here
+    except Exception as failed:
+        text = f"{type(error).__qualname__}: {shown(error)} in a worker; it can't be pickled and made again: {failed}"
+        return RuntimeError(f"{text}. Give its class an `__init__` that takes its `args`, or a `__reduce__`")
+    return error
 
 
 def _note(error: BaseException, note: str) -> None:

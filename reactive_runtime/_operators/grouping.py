@@ -165,8 +165,8 @@ class _GroupBy(Split):
         if len(self.open_groups) >= self.groups and not self.outer_cancelled:
             raise self.fault(
                 OverflowError(
-                    f"{self.title}: the new key {shown(key)} needs a group, and {self.groups} groups are open, the"
-                    f" most (groups={self.groups}): raise groups, or let a group end (take, timeout) before"
+                    f"{self.title}: the new key {shown(key)} needs a group, and as many are open as may be"
+                    f" (groups={self.groups}): raise groups, or let a group end (take, timeout) before"
                 )
             )
         return Group(self, key, self.prefetch), True

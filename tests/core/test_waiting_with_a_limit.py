@@ -488,3 +488,57 @@ def test_a_second_thread_in_the_same_loop_is_an_error(source: TestPublisher[int]
     other.join(PATIENCE)
     assert got == [7]
     elements.close()
+
+
+@pytest.mark.parametrize("timeout", [None, PATIENCE])
+def test_another_thread_ends_a_loop_that_waits(
+    timeout: float | None, source: TestPublisher[int], dropped: list[Dropped]
+) -> None:
+    elements = loop_over(source)
+    got: list[object] = []
+
+    def reader() -> None:
+        try:
+            got.append(elements.next(timeout=timeout))
+        except StopIteration as error:
+            got.append(error)
+
+    other = threading.Thread(target=reader)
+    other.start()
+    wait_until(lambda: inspect.getgeneratorstate(elements._elements) == inspect.GEN_RUNNING)
+    elements.close()
+    other.join(PATIENCE)
+    assert [type(each) for each in got] == [StopIteration]
+    wait_until(lambda: source.cancelled == 1)
+    elements.close()
+    with pytest.raises(StopIteration):
+        elements.next(timeout=0)
+    assert not dropped
+
+
+def test_a_loop_that_runs_its_flow_is_not_closed_by_others() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(n: int) -> int:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+        return n
+
+    elements = Flow.range(3).map(slow).iterate()
+    got: list[int] = []
+    other = threading.Thread(target=lambda: got.extend(elements))
+    other.start()
+    assert inside.wait(PATIENCE)
+    with pytest.raises(ValueError, match=r"^iterate: another thread runs this flow inside of its loop"):
+        elements.close()
+    go_on.set()
+    other.join(PATIENCE)
+    assert got == [0, 1, 2]
+
+
+def test_a_with_block_closes_its_loop(source: TestPublisher[int]) -> None:
+    with loop_over(source) as elements:
+        with pytest.raises(TimeoutError):
+            elements.next(timeout=0)
+        assert not source.cancelled
+    assert source.cancelled

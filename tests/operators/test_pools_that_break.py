@@ -144,6 +144,30 @@ class Delegating(Executor):
         return self.processes.submit(fn, *args, **kwargs)
 
 
+class TwoPartError(Exception):
+    """Pickled, it can't be made again: it has one argument then."""
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(f"{left} and {right}")
+
+
+def raise_at_two(n: int) -> int:
+    if n == 2:
+        raise TwoPartError(3, 4)
+    return n
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_an_error_that_cannot_travel_leaves_the_processes_alive(chunk: int) -> None:
+    with ProcessPoolExecutor(1) as processes:
+        for _ in range(2):  # the pool goes on
+            failed = pytest.raises(RuntimeError, match=r"^TwoPartError: .*3 and 4.* in a worker; it can't be pickled")
+            with failed as raised:
+                Flow.range(4).map_parallel(raise_at_two, processes, chunk=chunk).to_list().block()
+        assert "__reduce__" in str(raised.value)
+        assert Flow.range(2).map_parallel(raise_at_two, processes).to_list().block() == [0, 1]
+
+
 @pytest.mark.parametrize("chunk", [1, 2])
 def test_an_executor_over_processes_is_named_and_what_to_do(chunk: int) -> None:
     with ProcessPoolExecutor(1) as processes, pytest.raises(TypeError, match="cannot pickle") as raised:
