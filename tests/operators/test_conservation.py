@@ -239,7 +239,7 @@ class Run:
                 self.kept = later.elements
             assert self.comes(lambda: source.opened == source.closed), "an iterator was left open"
             if case.name in EXACT or case.name in EXACT_AS_THEY_ARE:
-                self.comes(lambda: not self.lost(), 2.0)  # what an event loop or a pool has is dropped there
+                self.comes(lambda: not self.lost(), 0.5)  # what an event loop or a pool has is dropped there
 
     def comes(self, what: Callable[[], bool], patience: float = PATIENCE) -> bool:
         """Let time pass until that holds."""
