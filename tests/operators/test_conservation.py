@@ -177,6 +177,9 @@ EXACT: dict[str, Exact] = {
 EXACT_AS_THEY_ARE = {"flat_map (coroutines)", "map_parallel (coroutines)", "map_parallel", "publish_on", "cache"}
 """Those of the catalogue that use up nothing."""
 
+HOLDING = {"flat_map_iterable", "flatten", "flat_map (on a pool)", "flat_map_sequential (on a pool)"}
+"""Those that have elements of a function in hand, of which some cancels have to find one."""
+
 KEEPING = {"cache"}
 """Keeps what it has for later subscribers, by contract: one that comes later gets each element that was made."""
 
@@ -189,15 +192,23 @@ ORIGINS: dict[str, Callable[[Source, ThreadPoolExecutor], Flow[Any]]] = {
 
 
 class Cancelling(Sink):
-    """Asks for `demand` again and again, and cancels at the n-th element, or when it is called to."""
+    """Asks for `demand` again and again, and cancels at the n-th element, or when it is called to.
 
-    def __init__(self, demand: int, at: int) -> None:
+    `waits`: it asks for so many once, and cancels when what was made ahead waits for more demand.
+    """
+
+    def __init__(self, demand: int, at: int, *, waits: bool = False) -> None:
         super().__init__(demand, Cancelling.look)
         self.at = at
+        self.waits = waits
+        self.had_enough = threading.Event()
         self.left = threading.Event()
 
     def look(self, element: object) -> None:
-        if len(self.elements) == self.at:
+        if self.waits:
+            if len(self.elements) == self.demand:
+                self.had_enough.set()
+        elif len(self.elements) == self.at:
             self.cancel()
         elif self.demand != MAX_DEMAND and len(self.elements) % self.demand == 0:
             self.subscription.request(self.demand)
@@ -224,13 +235,13 @@ class Run:
             apply: Exact = EXACT.get(case.name, lambda flow, place, source: case.apply(flow, place))
             flow = apply(ORIGINS[origin](source, pool), Place(pool, self.clock), source)
             flow.subscribe(sink)
-            over = sink.ended if sink.at < 0 and source.at < 0 else sink.left
+            if sink.waits:
+                self.comes(lambda: sink.had_enough.is_set() or sink.ended.is_set(), 1.0)  # debounce gives it nothing
+                self.settle(pool)
+                sink.cancel()
+            over = sink.ended if sink.at < 0 and source.at < 0 and not sink.waits else sink.left
             assert self.comes(lambda: over.is_set() or sink.ended.is_set()), "no end"
-            for _ in range(3):  # what it left to the pool is done when each of its threads has done something else
-                barrier = threading.Barrier(WORKERS)
-                for done in [pool.submit(barrier.wait, PATIENCE) for _ in range(WORKERS)]:
-                    done.result()
-                self.clock.advance(0.25)
+            self.settle(pool)
             self.kept: list[Any] = []
             if case.name in KEEPING:
                 later = Sink()
@@ -240,6 +251,14 @@ class Run:
             assert self.comes(lambda: source.opened == source.closed), "an iterator was left open"
             if case.name in EXACT or case.name in EXACT_AS_THEY_ARE:
                 self.comes(lambda: not self.lost(), 0.5)  # what an event loop or a pool has is dropped there
+
+    def settle(self, pool: ThreadPoolExecutor) -> None:
+        """What it left to the pool is done when each of its threads has done something else."""
+        for _ in range(3):
+            barrier = threading.Barrier(WORKERS)
+            for done in [pool.submit(barrier.wait, PATIENCE) for _ in range(WORKERS)]:
+                done.result()
+            self.clock.advance(0.25)
 
     def comes(self, what: Callable[[], bool], patience: float = PATIENCE) -> bool:
         """Let time pass until that holds."""
@@ -257,6 +276,10 @@ class Run:
         with self.source.lock:
             known |= self.source.spent
             return Counter(int(one) for serial, one in enumerate(self.source.made) if serial not in known)
+
+    def found_in_hand(self) -> bool:
+        """Whether an element of an inner flow, or of a list, was dropped."""
+        return any(isinstance(drop.element, Traced) and drop.element >= 100 for drop in list(self.drops))
 
     def in_the_middle(self) -> bool:
         """Whether something was in hand at the cancel: an element that was dropped, or an inner flow that was left."""
@@ -276,9 +299,10 @@ def a_cancel(case: Case, chance: random.Random, pool: ThreadPoolExecutor) -> tup
     """A run with a cancel at random; its origin, and what it was."""
     origin, demand = chance.choice(list(ORIGINS)), chance.choice([1, 2, 3, 7, MAX_DEMAND])
     at, by = chance.randrange(1, ELEMENTS + 1), chance.choice(["subscriber", "source", "another thread"])
-    sink = Cancelling(demand, at if by == "subscriber" else -1)
+    waits = case.name in HOLDING and chance.random() < 0.5
+    sink = Cancelling(at if waits else demand, at if by == "subscriber" else -1, waits=waits)
     source = Source(at, sink.cancel if by == "source" else sink.cancel_elsewhere)
-    if by == "subscriber":
+    if by == "subscriber" or waits:
         source.at = -1
     return Run(case, origin, pool, source, sink), origin, f"{origin}, demand {demand}, cancelled by {by} at {at}"
 
@@ -287,11 +311,12 @@ def cancels(case: Case, number: int, pool: ThreadPoolExecutor) -> Iterator[str]:
     """What does not hold of so many random cancels."""
     chance = random.Random(case.name)
     by_rule: dict[tuple[str, int], Counter[int]] = {}
-    middles = 0
+    middles = in_hand = 0
     exact = case.name in EXACT or case.name in EXACT_AS_THEY_ARE
     for _ in range(number):
         run, origin, what = a_cancel(case, chance, pool)
         middles += run.in_the_middle()
+        in_hand += run.found_in_hand()
         lost = run.lost()
         key = origin, min(run.source.numbered, ELEMENTS)
         if lost and not exact and key not in by_rule:  # what the operator drops, or uses up, of so many elements
@@ -301,6 +326,8 @@ def cancels(case: Case, number: int, pool: ThreadPoolExecutor) -> Iterator[str]:
             yield f"{what}: lost {dict(lost)}, got {run.sink.elements}"
     if case.name in EXACT and middles < number // 20:
         yield f"{middles} of {number} cancels came in the middle"
+    if case.name in HOLDING and in_hand < number // 20:
+        yield f"{in_hand} of {number} cancels found an element in hand"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
