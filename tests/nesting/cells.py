@@ -235,7 +235,6 @@ class Cell:
         """Whether a group may be full that has no subscriber, which is an error."""
         return self.maker == "three small groups"
 
-
     def delays(self) -> bool:
         return self.consumer.endswith("delay_error")
 
@@ -258,9 +257,9 @@ def all_cells() -> list[Cell]:
     So whichever four names one takes, both failures are there with the fifth.
     """
     cells = []
-    for at in itertools.product(*map(enumerate, (MAKERS, INNERS, CONSUMERS, READERS | LEAVING, SOURCES))):
-        names = [name for _, name in at]
-        turn = sum(number for number, _ in at) % 2
+    tables = [list(names) for names in (MAKERS, INNERS, CONSUMERS, READERS | LEAVING, SOURCES)]
+    for names in itertools.product(*tables):
+        turn = sum(table.index(name) for table, name in zip(tables, names, strict=True)) % 2
         cells += [Cell(*names, NOTHING), Cell(*names, (THE_SOURCE, AN_INNER)[turn])]
     return cells
 

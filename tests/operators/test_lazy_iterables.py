@@ -50,12 +50,9 @@ TAKERS: dict[str, Makes] = {
     "flat_map_sequential": lambda lazy, pool: Flow.range(3).flat_map_sequential(
         lambda n: Flow.from_supplier(lazy.numbers)
     ),
-    "parallel": lambda lazy, pool: Flow.range(3)
-    .parallel(1)
-    .run_on(pool)
-    .map(lambda n: lazy.numbers())
-    .sequential()
-    .flatten(),
+    "parallel": lambda lazy, pool: (
+        Flow.range(3).parallel(1).run_on(pool).map(lambda n: lazy.numbers()).sequential().flatten()
+    ),
     "map_parallel": lambda lazy, pool: Flow.range(3).map_parallel(lambda n: n, pool).flat_map_iterable(lazy.numbers),
     "a source on a pool": lambda lazy, pool: Flow.from_iterable(lazy.numbers()).subscribe_on(pool),
     "inner flows on a pool": lambda lazy, pool: Flow.range(1).flat_map(

@@ -129,15 +129,12 @@ STREAM = 2_049
 """Up to here a stream is longer than the demand."""
 
 EDGES = {
-    sign * (edge + near)
+    sign * n
     for sign in (1, -1)
-    for edge in (*range(17), *(2**k for k in range(5, 64)))
-    for near in (-1, 0, 1)
-    if edge > 16 or not near
+    for n in (*range(17), *(2**k + near for k in range(5, 64) for near in (-1, 0, 1)))
+    if -(2**63) <= sign * n < 2**63
 }
-"""0 to 16, the powers of two and their neighbours, and the negatives of all these."""
-
-EDGES_64 = {n for n in EDGES if -(2**63) <= n < 2**63}
+"""0 to 16, the powers of two and their neighbours, and the negatives of all these, in 64 bits."""
 
 
 def _random(number: int) -> set[int]:
@@ -161,5 +158,5 @@ def _mutants(values: set[int]) -> list[ValueMutant]:
     ]
 
 
-MUTANTS = _mutants(EDGES_64)
+MUTANTS = _mutants(EDGES)
 RANDOM = _mutants(_random(200))
