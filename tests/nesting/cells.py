@@ -258,7 +258,8 @@ def all_cells() -> list[Cell]:
     """
     cells = []
     tables = [list(names) for names in (MAKERS, INNERS, CONSUMERS, READERS | LEAVING, SOURCES)]
-    for names in itertools.product(*tables):
+    for maker, inner, consumer, reader, source in itertools.product(*tables):
+        names = maker, inner, consumer, reader, source
         turn = sum(table.index(name) for table, name in zip(tables, names, strict=True)) % 2
         cells += [Cell(*names, NOTHING), Cell(*names, (THE_SOURCE, AN_INNER)[turn])]
     return cells

@@ -90,6 +90,6 @@ def test_faults_at_the_edges_are_found() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3_600)
-def test_share_of_random_faults_is_told() -> None:
+def test_share_of_random_faults_is_small() -> None:
     """The kit calls no value that is not at an edge: whatever it finds, it finds by another check."""
     assert found_of(RANDOM, "at random") < ENOUGH, "docs/tck.md says that the kit misses these"
