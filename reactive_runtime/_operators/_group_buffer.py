@@ -69,12 +69,12 @@ class GroupBuffer(FilledQueue):
                 self._items.append(element)
             return not self._short
 
-    def end(self, error: BaseException | None = None, spread: Spread | None = None) -> None:
-        """There will be no more."""
+    def end(self, error: BaseException | None = None, spread: Spread | None = None, *, kept: bool = False) -> None:
+        """There will be no more; for the error see `Failure`."""
         with self._lock:
             if self._over or self._closed:
                 return
-            self._fail = None if error is None else partial(Failure, error, spread)
+            self._fail = None if error is None else partial(Failure, error, spread, kept=kept)
             self._end(self._fail() if self._fail is not None and self._taken else None)
 
     def wants(self) -> bool:

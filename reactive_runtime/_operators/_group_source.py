@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements, InnerSubscription
 from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.failure import Failure, Spread
+from reactive_runtime._core.failure import Failure, Spread, comes_too_late
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime._operators._group_buffer import GroupBuffer, way_of
 from reactive_runtime._operators._group_flow import Group
@@ -270,10 +270,10 @@ class Split(Combinator):
             yield PENDING
             self._settle()
 
-    def _end_groups(self, error: BaseException | None, spread: Spread | None = None) -> None:
+    def _end_groups(self, error: BaseException | None, spread: Spread | None = None, *, kept: bool = False) -> None:
         groups, self.open_groups = self.open_groups, {}
         for group in groups.values():
-            group.buffer.end(error, spread)
+            group.buffer.end(error, spread, kept=kept)
             group.buffer.wake()
             group.ended()
 
@@ -284,10 +284,12 @@ class Split(Combinator):
 
     def finish(self, error: BaseException | None) -> None:
         """The drain has ended."""
-        spread = None if error is None else Spread()
-        here = None if error is None else Failure(error, spread)  # until all of them have it
-        self._end_groups(error, spread)
-        self.outer.end(error, spread)
+        reader = self.outer.drain()
+        kept = error is not None and reader is not None and comes_too_late(error, reader)
+        spread = None if error is None or kept else Spread()
+        here = None if error is None else Failure(error, spread, kept=kept)  # until all of them have it
+        self._end_groups(error, spread, kept=kept)
+        self.outer.end(error, spread, kept=kept)
         self.outer.wake()
         if here is not None:
             here.left(None)

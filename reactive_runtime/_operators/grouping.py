@@ -57,7 +57,8 @@ class GroupingOperators(FlowBase[T_co]):
         Returns:
             A flow of pairs. It completes when the source has, and the last pair is delivered. It fails with
             OverflowError where one group more than `groups` would be open, or the buffer of a group without a
-            subscriber is full. It fails with the error that `key`, or the hash of a key, raises.
+            subscriber is full. It fails with the error that `key`, or the hash of a key, raises. Where the source
+            fails, a group that is not demanded yet is dropped, to the hook.
 
         Raises:
             TypeError: `key` cannot be called, or `groups` or `prefetch` is not an int.
@@ -110,7 +111,8 @@ class GroupingOperators(FlowBase[T_co]):
             n: How many elements are in a window, 1 or more. The last window may have fewer.
 
         Returns:
-            A flow of flows. It completes when the source has, and the last window is delivered.
+            A flow of flows. It completes when the source has, and the last window is delivered. Where the source fails,
+            a window that is not demanded yet is dropped, to the hook.
 
         Raises:
             TypeError: `n` is not an int.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from nesting.cells import CONSUMERS, MAKERS, all_cells
+from nesting.cells import CONSUMERS, FAILURES, MAKERS, all_cells
 from nesting.watching import findings
 
 text = " ".join(sys.argv[1:])
@@ -24,5 +24,6 @@ widest = max(map(len, CONSUMERS))
 print(" " * widest, *(f"{maker:>{len(maker)}}" for maker in MAKERS), sep="  ")
 for consumer in CONSUMERS:
     print(f"{consumer:{widest}}", *(f"{ran[maker, consumer]:{len(maker)}}" for maker in MAKERS), sep="  ")
+print(*(f"{fails}: {sum(cell.fails == fails for cell in cells)} cells" for fails in FAILURES), sep="\n")
 print(f"{sum(ran.values())} cells, {len(wrong)} of which do not hold")
 sys.exit(bool(wrong))

@@ -1,11 +1,16 @@
 """The cells of the grid, and what must come of each.
 
 A cell is an operator that makes inner flows, what is made of each inner flow, the operator that consumes them, the way
-to read, and the source. A new operator is one line here.
+to read, the source, and what fails in the middle: nothing, the source, or one inner flow. A new operator is one line
+here.
 
 What holds in every cell: it ends; what was delivered and what went to the hook are together what the source gave, each
 element once; the elements of one inner flow keep their order; no function is called more often than there are elements.
-Where nothing is left in the middle, all elements are delivered, and none is dropped.
+Where nothing is left in the middle, and nothing fails, all elements are delivered, and none is dropped.
+
+Where something fails, it is this very error that comes at the end, alone or in an ExceptionGroup, and no other is at
+the hook. Only a flow that was left before may end without it. With `delay_error`, a source that fails takes no element
+away from inner flows that hand on one by one, and an inner flow that fails none from the others.
 """
 
 from __future__ import annotations
@@ -25,7 +30,20 @@ from reactive_runtime import Flow, hooks
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.hot import EmitResult, PublishProcessor
 
-__all__ = ["CONSUMERS", "INNERS", "MAKERS", "SOURCES", "Cell", "Outcome", "all_cells", "run", "some_cells"]
+__all__ = [
+    "CONSUMERS",
+    "FAILURES",
+    "INNERS",
+    "MAKERS",
+    "NOTHING",
+    "SOURCES",
+    "Cell",
+    "Outcome",
+    "all_cells",
+    "run",
+    "some_cells",
+]
+
 
 COLD = "cold flows"
 MADE = 500
@@ -35,6 +53,14 @@ NUMBER = 12
 """How many elements the source has."""
 
 MANY = 16
+
+FAILS_AT = 7
+"""The element that a source fails in place of."""
+
+BAD = 5
+"""The element that an inner flow fails at: the second of a group, of a window, and of a batch."""
+
+NOTHING, THE_SOURCE, AN_INNER = FAILURES = "nothing fails", "the source fails", "an inner flow fails"
 
 
 @dataclass
@@ -48,11 +74,28 @@ class Source:
     pusher: threading.Thread | None = None  # set before it starts; of a hot source
     at: int | None = None
     then: Callable[[], object] = int
+    fails: str = NOTHING
+    failed: bool = False  # the thread that fails
+    eaten: list[int] = field(default_factory=list)  # the thread of the inner flow; the function raised on these
+
+    def __post_init__(self) -> None:
+        self.failure = OSError(f"one of {self.base} fails")  # no other is equal to it: a sink raises a copy
+
+    @property
+    def begin(self) -> int:
+        """The first element."""
+        return self.base + MADE * self.cold
+
+    def fail(self) -> None:
+        self.failed = True
+        raise self.failure
 
     def numbers(self) -> Iterator[int]:
         for n in range(self.base, self.base + NUMBER):
             if n - self.base == self.at:
                 self.then()
+            if n - self.base == FAILS_AT and self.fails == THE_SOURCE:
+                self.fail()
             if not self.cold:
                 self.made.append(n)
             yield n
@@ -66,7 +109,13 @@ class Source:
     def counted(self, inner: Any) -> Any:
         self.calls += 1
         assert self.calls <= NUMBER, "more inner flows than elements"
-        return inner
+        return inner.map(self.checked) if self.fails == AN_INNER else inner
+
+    def checked(self, n: int) -> int:
+        if n == self.begin + BAD:
+            self.eaten.append(n)
+            self.fail()
+        return n
 
 
 def pushed(source: Source, pool: Executor) -> Flow[int]:
@@ -77,6 +126,10 @@ def pushed(source: Source, pool: Executor) -> Flow[int]:
         while not hot.subscribers():
             threading.Event().wait(0.0005)
         for n in range(source.base, source.base + NUMBER):
+            if n - source.base == FAILS_AT and source.fails == THE_SOURCE:
+                source.failed = True
+                hot.on_error(source.failure)
+                return
             if hot.emit(n) is EmitResult.OK and not source.cold:
                 source.made.append(n)
         hot.on_complete()
@@ -161,9 +214,14 @@ class Cell:
     consumer: str
     reader: str
     source: str
+    fails: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.maker, self.inner, self.consumer, self.reader, self.source, self.fails
 
     def __str__(self) -> str:
-        return " - ".join((self.maker, self.inner, self.consumer, self.reader, self.source))
+        return " - ".join(self.names)
 
     def leaves(self) -> bool:
         """Whether some elements may be dropped: an inner flow, or the whole one, is left in the middle."""
@@ -177,10 +235,34 @@ class Cell:
         """Whether a group may be full that has no subscriber, which is an error."""
         return self.maker == "three small groups"
 
+    def delays(self) -> bool:
+        return self.consumer.endswith("delay_error")
+
+    def inner_of(self, n: int) -> int:
+        """Which inner flow the n-th element is in."""
+        inners: dict[str, Callable[[int], int]] = {
+            "one group": lambda n: 0,
+            "three groups": lambda n: n % 3,
+            "three small groups": lambda n: n % 3,
+            "windows of 4": lambda n: n // 4,
+            "one window": lambda n: 0,
+            COLD: lambda n: n // 3,
+        }
+        return inners.get(self.maker, int)(n)
+
 
 def all_cells() -> list[Cell]:
-    """All of them, in an order that does not change."""
-    return [Cell(*names) for names in itertools.product(MAKERS, INNERS, CONSUMERS, READERS | LEAVING, SOURCES)]
+    """All of them, in an order that does not change: each without a failure, and with one of the two in turn.
+
+    So whichever four names one takes, both failures are there with the fifth.
+    """
+    cells = []
+    tables = [list(names) for names in (MAKERS, INNERS, CONSUMERS, READERS | LEAVING, SOURCES)]
+    for maker, inner, consumer, reader, source in itertools.product(*tables):
+        names = maker, inner, consumer, reader, source
+        turn = sum(table.index(name) for table, name in zip(tables, names, strict=True)) % 2
+        cells += [Cell(*names, NOTHING), Cell(*names, (THE_SOURCE, AN_INNER)[turn])]
+    return cells
 
 
 def some_cells(number: int) -> list[Cell]:
@@ -191,7 +273,7 @@ def some_cells(number: int) -> list[Cell]:
     chosen: list[Cell] = []
     others: list[Cell] = []
     for cell in cells:
-        pairs = set(itertools.combinations((cell.maker, cell.inner, cell.consumer, cell.reader, cell.source), 2))
+        pairs = set(itertools.combinations(cell.names, 2))
         (chosen if pairs - seen else others).append(cell)
         seen |= pairs
     assert len(chosen) <= number, f"{len(chosen)} cells are needed for all pairs"
@@ -210,6 +292,8 @@ class Outcome:
     dropped: list[int]
     made: list[int]
     error: BaseException | None
+    hooked: list[BaseException]
+    source: Source
 
 
 _bases = itertools.count(1_000, 1_000)
@@ -229,11 +313,10 @@ def run(cell: Cell, pool: Executor, *, shut_down_at: int | None = None) -> Outco
 
     `shut_down_at`: the pool is shut down when the source makes that element.
     """
-    source = Source(next(_bases), cold=cell.maker == COLD)
+    source = Source(next(_bases), cold=cell.maker == COLD, fails=cell.fails)
     if shut_down_at is not None:
         source.at, source.then = shut_down_at, partial(pool.shutdown, wait=False, cancel_futures=True)
-    begin = source.base + MADE * source.cold
-    numbers = range(begin, begin + NUMBER)
+    numbers = range(source.begin, source.begin + NUMBER)
     error: BaseException | None = None
     got: list[Any] = []
     with hooks.captured() as drops:
@@ -248,38 +331,66 @@ def run(cell: Cell, pool: Executor, *, shut_down_at: int | None = None) -> Outco
             source.pusher.join()
         for _ in range(1_000):  # what is cancelled is dropped by the thread that has it
             gone = [n for drop in list(drops) for n in flat(drop.element) if n in numbers]
-            if len(delivered) + len(gone) >= len(source.made):
+            if len(delivered) + len(gone) + len(source.eaten) >= len(source.made):
                 break
             threading.Event().wait(0.001)
-    outcome = Outcome(cell, delivered, gone, list(source.made), error)
-    judge(outcome, [drop.error for drop in drops if drop.error is not None], refused=shut_down_at is not None)
+    hooked = [drop.error for drop in list(drops) if drop.error is not None]
+    outcome = Outcome(cell, delivered, gone, list(source.made), error, hooked, source)
+    judge(outcome, refused=shut_down_at is not None)
     return outcome
 
 
-def is_expected(error: BaseException, cell: Cell, *, refused: bool) -> bool:
-    """Whether it is, or is made of, what a full group without a subscriber fails with, or a pool that is shut down."""
+def is_expected(error: BaseException, cell: Cell, source: Source, *, refused: bool) -> bool:
+    """Whether it was planted, or is what a full group without a subscriber fails with, or a pool that is shut down.
+
+    Or is made of these.
+    """
     if isinstance(error, ExceptionGroup):
-        return all(is_expected(one, cell, refused=refused) for one in error.exceptions)
+        return all(is_expected(one, cell, source, refused=refused) for one in error.exceptions)
+    if source.failed and (type(error), error.args) == (OSError, source.failure.args):
+        return True
     if cell.may_be_full() and ("has no subscriber" in str(error) or "it was full, and had no subscriber" in str(error)):
         return True
     return refused and isinstance(error, RejectedError)
 
 
-def judge(outcome: Outcome, errors: list[BaseException], *, refused: bool) -> None:
+def judge(outcome: Outcome, *, refused: bool) -> None:
     """Say what does not hold. `refused`: tasks may have been, by a pool that was shut down."""
     cell, got, dropped, made, error = outcome.cell, outcome.got, outcome.dropped, outcome.made, outcome.error
+    source = outcome.source
     if error is not None:
-        assert is_expected(error, cell, refused=refused), f"it failed: {error!r}"
+        assert is_expected(error, cell, source, refused=refused), f"it failed: {error!r}"
     elif not cell.leaves():
-        assert sorted(made) == list(range(min(made), min(made) + NUMBER)), f"of the source came {made}"
+        assert not source.failed, f"it completed: of the source came {made}"
+        assert cell.fails == NOTHING, "nothing failed"
+        assert [n - source.begin for n in sorted(made)] == list(range(NUMBER)), f"of the source came {made}"
         assert not dropped, f"delivered {got}, dropped {dropped}"
-    lost = Counter(made) - Counter(got + dropped)
-    twice = Counter(got + dropped) - Counter(made)
-    assert (lost, twice) == ({}, {}), f"delivered {got}, dropped {dropped}"
-    assert all(is_expected(item, cell, refused=refused) for item in errors), f"the hook got {errors}"
+    lost = Counter(made) - Counter(got + dropped + source.eaten)
+    twice = Counter(got + dropped + source.eaten) - Counter(made)
+    assert (lost, twice) == ({}, {}), f"delivered {got}, dropped {dropped}, the function raised on {source.eaten}"
+    assert all(is_expected(item, cell, source, refused=refused) for item in outcome.hooked), f"hook: {outcome.hooked}"
+    if source.failed and cell.delays() and not cell.leaves() and not cell.may_be_full() and not refused:
+        judge_delay(outcome)
     for key in range(3):  # of one group, and in a window, the order is that of the source
         of_one = [n for n in got if n % 3 == key]
         if "groups" in cell.maker and "groups in it" not in cell.inner:
             assert of_one == sorted(of_one), f"out of order: {got}"
     if cell.consumer.startswith(("concat_map", "flat_map_sequential", "switch_map")) and "windows" in cell.maker:
         assert "groups in it" in cell.inner or got == sorted(got), f"out of order: {got}"
+
+
+def judge_delay(outcome: Outcome) -> None:
+    """With `delay_error`, what has not failed goes on to its end."""
+    cell, source = outcome.cell, outcome.source
+    got, dropped, made = (
+        {n: cell.inner_of(n - source.begin) for n in numbers}
+        for numbers in (outcome.got, outcome.dropped, outcome.made)
+    )
+    found = f"of the source came {outcome.made}, delivered {outcome.got}, dropped {outcome.dropped}"
+    if cell.fails == AN_INNER:
+        assert {cell.inner_of(n) for n in range(NUMBER)} - {*made.values()} <= {cell.inner_of(BAD)}, found
+        assert {*dropped.values()} <= {cell.inner_of(BAD)}, found
+    elif cell.inner in ("as it is", "a step", "a boundary"):
+        # A group, or a window, that was not demanded when its source failed is dropped as a whole.
+        assert not {*dropped.values()} & {*got.values()}, found
+        assert len({*dropped.values()}) <= len({*made.values()}) - source.calls, found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nesting.cells import CONSUMERS, INNERS, MAKERS, SOURCES, Cell, all_cells, some_cells
+from nesting.cells import CONSUMERS, FAILURES, INNERS, MAKERS, NOTHING, SOURCES, Cell, all_cells, some_cells
 from nesting.readers import LEAVING, READERS
 from nesting.watching import Watched, findings
 
@@ -25,7 +25,22 @@ def test_a_flow_of_flows_ends_and_loses_nothing(cell: Cell, watched: Watched) ->
     assert watched.finding(cell) is None
 
 
-WITH_POOL = [cell for cell in some_cells(3 * BY_DAY) if cell.source == "on a pool" or cell.inner == "a boundary"]
+LATE = "windows of 1 - groups in it - {} of each - publish_on - {} - the source fails"
+"""The window is dropped while the operator in it is about to subscribe, and its own subscriber has left."""
+
+
+@pytest.mark.parametrize("source", ["here", "hot"])
+@pytest.mark.parametrize("consumer", ["race", "merge"])
+def test_a_refusal_is_not_at_the_hook_of_one_who_has_left(consumer: str, source: str, watched: Watched) -> None:
+    cell = Cell(*LATE.format(consumer, source).split(" - "))
+    assert [found for _ in range(20) if (found := watched.finding(cell)) is not None] == []
+
+
+WITH_POOL = [
+    cell
+    for cell in some_cells(6 * BY_DAY)
+    if cell.fails == NOTHING and (cell.source == "on a pool" or cell.inner == "a boundary")
+]
 
 
 @pytest.mark.parametrize("at", [1, 6])
@@ -42,6 +57,7 @@ def test_the_cells_by_day_have_each_name() -> None:
     assert {cell.consumer for cell in cells} == set(CONSUMERS)
     assert {cell.reader for cell in cells} == set(READERS | LEAVING)
     assert {cell.source for cell in cells} == set(SOURCES)
+    assert {cell.fails for cell in cells} == set(FAILURES)
 
 
 @pytest.mark.nightly

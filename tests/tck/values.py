@@ -1,7 +1,12 @@
-"""Publishers that misbehave for one value of `request` only, made by machine: each value, and each kind of fault."""
+"""Publishers that misbehave for one value of `request` only, made by machine: each value, and each kind of fault.
+
+The values are drawn here, and not from the kit's own tables: those at the edges, of which the kit is to find nearly
+all, and random ones, which it may miss.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +14,9 @@ from typing import Any
 from small_publisher import Publisher, Subscription
 
 from reactive_runtime import MAX_DEMAND
-from reactive_runtime.tck._publisher_values import INVALID, LARGE, SIZES
 from tck.broken import Publishers
 
-__all__ = ["MUTANTS", "ValueMutant"]
+__all__ = ["MUTANTS", "RANDOM", "ValueMutant"]
 
 Fault = Callable[[Any, int], None]
 """What a subscription does in place of what `request` of the one value asks for."""
@@ -121,10 +125,38 @@ def _of(values: list[int], *kinds: dict[str, tuple[Fault, set[str]]]) -> list[Va
     ]
 
 
-MUTANTS = [
-    *_of(SIZES, DEMAND, COUNTED),
-    *_of(LARGE, DEMAND),
-    *_of([n for n in LARGE if wrapped(n) < 3], WRAPPED),
-    *_of(INVALID, WRONG),
-    *_of([n for n in INVALID if n], TAKEN),
-]
+STREAM = 2_049
+"""Up to here a stream is longer than the demand."""
+
+EDGES = {
+    sign * n
+    for sign in (1, -1)
+    for n in (*range(17), *(2**k + near for k in range(5, 64) for near in (-1, 0, 1)))
+    if -(2**63) <= sign * n < 2**63
+}
+"""0 to 16, the powers of two and their neighbours, and the negatives of all these, in 64 bits."""
+
+
+def _random(number: int) -> set[int]:
+    """So many values of any length, of either sign, that are at no edge."""
+    chance = random.Random(64)
+    drawn: set[int] = set()
+    while len(drawn) < number:
+        n = chance.getrandbits(chance.randrange(5, 64)) * chance.choice((1, -1))
+        drawn |= {n} - EDGES
+    return drawn
+
+
+def _mutants(values: set[int]) -> list[ValueMutant]:
+    valid, invalid = sorted(n for n in values if n > 0), sorted(n for n in values if n <= 0)
+    return [
+        *_of([n for n in valid if n <= STREAM], DEMAND, COUNTED),
+        *_of([n for n in valid if n > STREAM], DEMAND),
+        *_of([n for n in valid if n > STREAM and wrapped(n) < 3], WRAPPED),
+        *_of(invalid, WRONG),
+        *_of([n for n in invalid if n], TAKEN),
+    ]
+
+
+MUTANTS = _mutants(EDGES)
+RANDOM = _mutants(_random(200))
