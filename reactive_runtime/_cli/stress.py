@@ -212,7 +212,7 @@ class _Asked:
     """Why something could not be judged."""
     slower: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """The files that the disk refused, a line each: the run is cut off there."""
+    """What was not looked at, a line each: the files that the disk refused, runs that were not begun."""
     without_verdict: str = ""
     """Why there is no verdict, where the command ends before it has one."""
     began: float = field(default_factory=primitives.monotonic)
@@ -302,17 +302,21 @@ class _Asked:
         return joined(runs)
 
     def _put_under_load(self, load: Callable[[int, list[Scenario], Stop], _Load], stop: Stop) -> None:
-        for n in _repeated(self.repeat):
-            this = load(n, self.found, stop)
-            made, failures = this.runs(self.given_up)
-            self.lost += this.lost
-            self.runs += made
-            if self.repeat != "1":
-                for run in made:
-                    self._judge_at_once([run], this.seed)
-            self.given_up += failures
-            if self.broken or failures or self.lost or stop.asked is not None:
-                break
+        with stop.heard():  # also between two runs
+            for n in _repeated(self.repeat):
+                this = load(n, self.found, stop)
+                made, failures = this.runs(self.given_up)
+                self.lost += this.lost
+                self.runs += made
+                if self.repeat != "1":
+                    for run in made:
+                        self._judge_at_once([run], this.seed)
+                self.given_up += failures
+                if self.broken or failures or self.lost:
+                    break
+                if stop.asked is not None:
+                    self.lost += _unbegun(self.repeat, n + 1)
+                    break
 
     def _judge(self) -> None:
         if not self.verify:
@@ -424,7 +428,6 @@ class _Load:
         with (
             planted(self.fault) if self.fault else contextlib.nullcontext(),
             _progress(self.seconds, self.scenarios) as progress,
-            self.stop.heard(),
         ):
 
             def over(result: Result) -> bool:
@@ -478,6 +481,7 @@ class _Load:
             writer,
             {
                 "stopped": stopped,
+                "cut_short": result.cut_short,
                 "threads_left": list(left),
                 "seconds": round(result.seconds, 3),
                 "load": {name: item.facts() for name, item in result.load.items()},
@@ -626,6 +630,14 @@ def _repeated(repeat: str) -> Iterable[int]:
     if not re.fullmatch("0*[1-9][0-9]{0,17}", repeat):
         raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
     return range(int(repeat))
+
+
+def _unbegun(repeat: str, begun: int) -> Iterator[str]:
+    """Which runs were not begun, where the load was ended after so many."""
+    if repeat == "until-failure":
+        yield f"--repeat until-failure was ended after {begun} run(s), before one has failed"
+    elif (rest := int(repeat) - begun) > 0:
+        yield f"{rest} of {int(repeat)} runs were not begun: the load was ended"
 
 
 def _print_verdict_on(fault: str, broken: dict[str, set[str]]) -> None:

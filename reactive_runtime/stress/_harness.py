@@ -100,6 +100,8 @@ class Result:
     signals: int = 0
     load: dict[str, Share] = field(default_factory=dict)
     """By scenario: what it has had of the load."""
+    cut_short: dict[str, str] = field(default_factory=dict)
+    """By scenario that could have gone on: what was not run, where the load was ended before its time."""
     running: str = ""
     """The scenario of the latest round."""
     cancellation_metrics: dict[str, CancellationMetrics] = field(default_factory=dict)
@@ -179,6 +181,8 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             result.rounds += 1
             result.seconds = now - begin
             if progress(result):
+                if result.seconds < load.seconds:
+                    result.cut_short = _cut_short(going, load.seconds, result.seconds)
                 break
         result.failures += [stage.kept for stage in stages if stage.kept is not None]
     finally:
@@ -191,6 +195,12 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             stage.context.close()
         eventloop.wait_until_ended(1.0)
     return result
+
+
+def _cut_short(going: Sequence[_Stage], seconds: float, had: float) -> dict[str, str]:
+    """What these scenarios have missed of a load of so many seconds, of which it had a part."""
+    why = f"the load was ended after {had:.1f} of {seconds:g} s: the rest was not run"
+    return {item.scenario.name: why if item.share.rounds else f"it had no round: {why}" for item in going}
 
 
 _WAITS: Final = frozenset(wait.__code__.co_filename for wait in (primitives.Event.wait, Future.result))

@@ -489,16 +489,24 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
     assert holds(the_run(out)).complete is False
 
 
-def test_a_scenario_that_calls_sys_exit_on_the_load_s_own_thread_is_no_success(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+@pytest.mark.parametrize("way", ["sys.exit(0)", "raise KeyboardInterrupt", "raise Odd"])
+def test_an_exit_out_of_a_scenario_is_its_own_and_the_others_go_on(way: str, pool: str, tmp_path: Path) -> None:
     code = (
-        "import sys\nclass Leaving:\n    def subscribe(self, subscriber):\n        sys.exit(0)\n"
+        "import sys\nclass Odd(Exception):\n    def __repr__(self):\n        sys.exit(0)\n    __str__ = __repr__\n"
+        f"class Leaving:\n    def subscribe(self, subscriber):\n        {way}\n"
         "@scenario(elements=1)\ndef leaving(context):\n    return Leaving()\n"
+        f"@scenario(elements=1)\ndef unmade(context):\n    {way}\n"
     )
     (tmp_path / "theirs.py").write_text(THEIRS + code)
-    load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", tmp_path / "runs")
-    done = call("stress", *load)
-    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert "has called sys.exit(0)" in done.stderr
+    load = ("--scenarios", tmp_path, "--seconds", "1", "--threads", "2", "--out", tmp_path / "runs", "--pool", pool)
+    done = call("stress", *load, "--verify", "--engine", "local")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "BROKEN   rule 1.9; " in done.stdout
+    assert f"UNABLE   unmade: its factory ({tmp_path / 'theirs.py'}) raised " in done.stdout
+    run = the_run(tmp_path / "runs")
+    assert {record.scenario for record in read_trace(run)} == {"right", "leaving"}
+    assert set((metadata_of(run) or {})["given_up"]) == {"unmade"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -518,14 +526,61 @@ def test_a_signal_ends_the_load_with_a_verdict_on_what_there_is(
             time.sleep(0.01)
         job.send_signal(number)
         said, errors = job.communicate(timeout=100)
-    assert job.returncode == 0, said + errors
+    assert job.returncode == 3, said + errors
     assert "stopped  after " in said
-    assert said.count("clean    no rule was broken") == 1
+    assert said.count("INCOMPLETE no rule was broken in what was judged") == 1
+    assert "clean    " not in said
+    assert "; 2 of 3 runs were not begun: the load was ended" in said
+    assert re.search(r"incomplete │ right     │ the load was ended after \S+ of 600 s: the rest was not run", said), (
+        said
+    )
     held = holds(the_run(out))
     assert held.complete
-    assert (metadata_of(held.folder) or {})["stopped"] is True
+    metadata = metadata_of(held.folder) or {}
+    assert metadata["stopped"] is True
+    assert skipped_in(xml) == metadata["cut_short"]
     suite = ElementTree.parse(xml).getroot()
-    assert (suite.get("tests"), suite.get("errors")) == ("1", "0")
+    (error,) = suite.findall("testcase[@name='the verdict']/error")
+    assert (suite.get("tests"), error.get("message")) == ("2", "2 of 3 runs were not begun: the load was ended")
+
+
+STOP = "def stop():\n    import os, signal\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+
+
+@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+def test_a_scenario_that_ends_the_load_early_makes_it_incomplete(pool: str, tmp_path: Path) -> None:
+    code = "@scenario(elements=9)\ndef ending(context):\n    stop()\n    return Flow.range(9)\n"
+    (tmp_path / "theirs.py").write_text(STOP + THEIRS + code)
+    load = ("--scenarios", tmp_path, "--threads", "2", "--out", tmp_path / "runs", "--pool", pool)
+    done = call("stress", "ending", *load, "--seconds", "60", "--verify", "--engine", "local")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "INCOMPLETE 1 of 1 scenarios was cut off: ending" in done.stdout
+    (why,) = (metadata_of(the_run(tmp_path / "runs")) or {})["cut_short"].values()
+    assert re.fullmatch(r"the load was ended after \S+ of 60 s: the rest was not run", why)
+
+
+def test_a_signal_between_two_runs_leaves_the_rest_unbegun(tmp_path: Path) -> None:
+    """The first run had all of its time: what is missing is the other two."""
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    code = (
+        f"{STOP}from reactive_runtime._cli import main, stress\njudge = stress.judge_at_once\n"
+        "stress.judge_at_once = lambda *of: (stop(), judge(*of))[1]\nmain()\n"
+    )
+    xml, out = tmp_path / "night.xml", tmp_path / "runs"
+    load = ["--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", out, "--junit", xml]
+    command = [sys.executable, "-c", code, "stress", *map(str, load), "--repeat"]
+    for repeat, says in (
+        ("3", "2 of 3 runs were not begun: the load was ended"),
+        ("until-failure", "--repeat until-failure was ended after 1 run(s), before one has failed"),
+    ):
+        done = subprocess.run([*command, repeat], capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert f"INCOMPLETE {says}" in done.stdout
+        (error,) = ElementTree.parse(xml).getroot().iter("error")
+        assert error.get("message") == says
+    last = subprocess.run([*command, "1"], capture_output=True, text=True, timeout=100, check=False)
+    assert last.returncode == 0, last.stdout + last.stderr
+    assert not any((metadata_of(run) or {})["cut_short"] for run in runs_in(out))
 
 
 def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) -> None:
