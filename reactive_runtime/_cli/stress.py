@@ -131,8 +131,9 @@ def stress(
             fault,
         )
         there, to = (str(Path(folder).absolute()) if Path(folder).is_dir() else folder), out.absolute()
+        here = Path.cwd()
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, there, threads, seconds, first + n, to, fault, machine, in_processes, python or [], stop
+            found, there, threads, seconds, first + n, to, fault, machine, in_processes, python or [], stop, here
         ))  # fmt: skip
 
     with one_line_errors():
@@ -181,6 +182,9 @@ def _forgotten(report: list[Path], junit: Path | None) -> None:
     """What an earlier night has left does not outlive this one, whichever way it ends."""
     from reactive_runtime.stress._junit import write_junit
 
+    for option, file in (*(("--report", file) for file in report), ("--junit", junit)):
+        if file is not None and file.is_dir():
+            raise ReactiveError(f"{option} {file}: is a folder, and should be a file")
     for file in report:
         removed(file)
     if junit is not None:
@@ -381,6 +385,8 @@ class _Load:
     in_processes: bool
     pythons: list[str]
     stop: Stop
+    began_in: Path
+    """The working folder before any scenario was imported: one may change it."""
     lost: list[str] = field(default_factory=list)
     """The files that the disk refused, a line each: that run is cut off there."""
 
@@ -411,7 +417,7 @@ class _Load:
 
         facts = {
             "version": __version__,
-            "commit": _commit(),
+            "commit": _commit(self.began_in),
             "scenarios": [scenario.name for scenario in self.scenarios],
             "seed": self.seed,
             "threads": self.threads,
@@ -566,11 +572,11 @@ def _still_running(before: set[primitives.Thread]) -> list[str]:
         primitives.Event().wait(0.01)
 
 
-def _commit() -> str | None:
-    """Of the code that the load is put on: what git says of this folder; `+` where it was changed since."""
+def _commit(folder: Path) -> str | None:
+    """Of the code that the load is put on: what git says of that folder; `+` where it was changed since."""
     ask = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        answer = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
+        answer = subprocess.run(ask, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.strip() or None

@@ -214,7 +214,8 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
     if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun
         return unbegun
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
-    return Result([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
+    failures = [Failure(name, why, stuck=True) for name in order.names]
+    return Result(failures, subscriptions=len(subscriptions), seconds=order.load.seconds)
 
 
 def _line(order: Order) -> str:

@@ -292,6 +292,9 @@ def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> 
             "    os.chdir('/')\n"
             "    return Flow.range(1)\n"
         )
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    for order in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "Begin"]):
+        subprocess.run([*git, *order], check=True)
     load = ["--scenarios", "theirs", "--threads", "2", "--seconds", "1", "--junit", "x.xml", "--out", "runs"]
     done = subprocess.run(
         [*COMMAND, "stress", *load, "--verify", "--engine", "local", "--pool", pool],
@@ -304,6 +307,9 @@ def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert {item.scenario for item in read_trace(the_run(tmp_path / "runs"))} == {"first", "second"}
+    ask = [*git, "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
+    assert (metadata_of(the_run(tmp_path / "runs")) or {})["commit"] == commit
     assert ElementTree.parse(tmp_path / "x.xml").getroot().get("tests") == "2"
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -410,6 +416,7 @@ def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_
     (tmp_path / "theirs.py").write_text(
         THEIRS + "import os, signal\n"
         "@scenario(elements=1)\ndef dying(context):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "@scenario(elements=1)\ndef leaving(context):\n    os._exit(7)\n"
         "@scenario(elements=1)\ndef broken(context):\n    raise OSError('no database')\n"
         "@scenario(elements=5)\ndef other(context):\n    print('for nobody')\n"
         "    os.system('echo for nobody')\n    return Flow.range(5)\n"
@@ -417,9 +424,10 @@ def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_
     load = ("--scenarios", tmp_path, "--seconds", "2", "--threads", "2", "--out", tmp_path / "runs")
     done = call("stress", *load, "--pool", "processes-per-scenario")
     assert done.returncode == 1, done.stdout + done.stderr
-    last = sorted(done.stdout.splitlines()[-2:])
+    last = sorted(done.stdout.splitlines()[-3:])
     assert last[0] == "STUCK    dying: its process ended with signal 9 before the load was over"
-    assert last[1].startswith("UNABLE   broken: its factory")
+    assert last[1] == "STUCK    leaving: its process ended with status 7 before the load was over"
+    assert last[2].startswith("UNABLE   broken: its factory")
     run = the_run(tmp_path / "runs")
     records = read_trace(run)
     assert {record.scenario for record in records} == {"right", "other"}
@@ -587,6 +595,8 @@ def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) 
     (tmp_path / "theirs.py").write_text(
         THEIRS + "def made(context):\n    raise OSError('\\x01 \\ud800 [/b] [red]no[/red]')\n"
         "made.__name__ = 'bell \\x07'\nodd = scenario(elements=1)(made)\n"
+        "def half(context):\n    return Flow.range(1)\n"
+        "half.__name__ = half.__doc__ = 'half \\ud800'\nhalf = scenario(elements=1)(half)\n"
     )
     xml = tmp_path / "made" / "night.xml"
     load = ("--scenarios", tmp_path, "--seconds", "0.3", "--threads", "2", "--seed", "5", "--out", tmp_path / "runs")
@@ -599,7 +609,9 @@ def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) 
     assert float(suite.get("time") or 0) > 0
     told = {item.get("name"): item.get("value") for item in suite.findall("properties/property")}
     assert (told["seed"], told["python"]) == ("5", platform.python_version())
-    assert {item.get("name") for item in suite.findall("testcase")} == {"right", "bell \\x07"}
+    assert {item.get("name") for item in suite.findall("testcase")} == {"right", "bell \\x07", "half \\ud800"}
+    assert "half \\ud800" in {item.scenario for item in read_trace(the_run(tmp_path / "runs"))}
+    assert call("stress", "--scenarios", tmp_path, "--list").returncode == 0
 
 
 def test_what_others_write_is_shown_as_it_is(tmp_path: Path) -> None:
@@ -670,6 +682,9 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "none"), "no scenario 'none' in stress; there are:"),
         (("stress", "--tag", "none"), "no scenario with the tag 'none' in stress; tags are: nightly, smoke"),
         (("stress", "--repeat", "0"), "--repeat 0: should be a number of runs, 1 or more, or until-failure"),
+        (("stress", "--junit", "."), "--junit .: is a folder, and should be a file"),
+        (("stress", "--junit", "docs"), "--junit docs: is a folder, and should be a file"),
+        (("stress", "--verify", "--report", "docs"), "--report docs: is a folder, and should be a file"),
         (("stress", "--seconds", "inf"), "--seconds inf: should be a number of seconds"),
         (("stress", "--report", "r.html"), "--report: there is nothing to report without a verdict: add --verify"),
         (("stress", "--fail-on-regression"), "--fail-on-regression: nothing is compared without a verdict"),
