@@ -94,6 +94,7 @@ class Result:
     failures: list[Failure] = field(default_factory=list)
     rounds: int = 0
     subscriptions: int = 0
+    """Links, and those of a round that was given up, are among them."""
     seconds: float = 0.0
     dropped: Counter[str] = field(default_factory=Counter)
     """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
@@ -162,8 +163,9 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             if primitives.has_gil():  # without one, nothing is switched
                 sys.setswitchinterval(interval_of_round)
             drawn, since = recorder.drawn(), primitives.monotonic()
+            made = len(recorder.subscriptions)
             try:
-                result.subscriptions += stage.round(workers, caller, rng)
+                stage.round(workers, caller, rng)
             except _GivenUpError as error:
                 result.failures.append(error.failure)
                 going.remove(stage)
@@ -173,6 +175,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
                 if caller.held:
                     caller.dismiss()
                     caller = _Caller()
+            result.subscriptions += len(recorder.subscriptions) - made
             now = primitives.monotonic()
             signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
             stage.share.add(signals, now - since)
@@ -285,13 +288,13 @@ class _Stage:
             raise _GivenUpError(scenario.name, made)
         return made
 
-    def round(self, workers: _Workers, caller: _Caller, rng: random.Random) -> int:
-        """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
+    def round(self, workers: _Workers, caller: _Caller, rng: random.Random) -> None:
+        """A publisher, subscriptions, fire, and silence."""
         leaves = rng.random() < CHANCE
         with kept_young() if leaves else nullcontext():
-            return self._round(workers, caller, rng, leaves)
+            self._round(workers, caller, rng, leaves)
 
-    def _round(self, workers: _Workers, caller: _Caller, rng: random.Random, leaves: bool) -> int:
+    def _round(self, workers: _Workers, caller: _Caller, rng: random.Random, leaves: bool) -> None:
         first = len(self.recorder.subscriptions)
         no_loop = eventloop.wait_until_ended(0.0)
         publisher = self._publisher(caller)
@@ -311,14 +314,12 @@ class _Stage:
         if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
         self.context.next_round()
-        last = len(self.recorder.subscriptions)
         if not leaves:
             if self.scenario.settles:
-                self.recorder.settle(range(first, last))
+                self.recorder.settle(range(first, len(self.recorder.subscriptions)))
             self._cancel(staying, caller)
         del publisher
         self._wait_until_over(no_loop)
-        return last - first
 
     def _wait_until_over(self, no_loop: bool) -> None:
         """Until nothing can signal any more what has been subscribed: each round can be judged by itself.

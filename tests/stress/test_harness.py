@@ -206,6 +206,7 @@ def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
     assert (failure.scenario, failure.stuck) == ("theirs", False)
     assert re.search(why, failure.why)
     assert result.rounds > 2
+    assert result.subscriptions == len(recorder.subscriptions)
     assert {record.scenario for record in recorder.records()} >= {"right"}
 
 
@@ -229,9 +230,9 @@ def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
 ) -> None:
     round_of, patience = harness._Stage.round, harness.PATIENCE
 
-    def short_for_theirs(stage: Any, *args: Any) -> int:  # the other one is patient: a busy machine is not its fault
+    def short_for_theirs(stage: Any, *args: Any) -> None:  # the other one is patient: a busy machine is not its fault
         monkeypatch.setattr(harness, "PATIENCE", 1.0 if stage.scenario.name == "theirs" else patience)
-        return round_of(stage, *args)
+        round_of(stage, *args)
 
     monkeypatch.setattr(harness._Stage, "round", short_for_theirs)
     release = threading.Event()
@@ -604,9 +605,8 @@ def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alon
 ) -> None:
     drawn: dict[str, list[float]] = {}
 
-    def throws(stage: Any, workers: object, caller: object, rng: random.Random) -> int:
+    def throws(stage: Any, workers: object, caller: object, rng: random.Random) -> None:
         drawn.setdefault(stage.scenario.name, []).append(rng.random())
-        return 0
 
     monkeypatch.setattr(harness._Stage, "round", throws)
     rounds: list[list[float]] = []
