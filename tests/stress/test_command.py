@@ -279,15 +279,17 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
 
 
 @pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
-def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> None:
+def test_a_scenario_may_change_the_working_folder(
+    pool: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (tmp_path / "theirs").mkdir()
-    (tmp_path / "elsewhere").mkdir()
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
     for name in ("first", "second"):
         (tmp_path / "theirs" / f"{name}.py").write_text(
             "import os\n"
             "from reactive_runtime import Flow\n"
             "from reactive_runtime.stress import scenario\n"
-            f"os.chdir({str(tmp_path / 'elsewhere')!r})\n"
+            f"os.chdir({str(elsewhere)!r})\n"
             f"@scenario(elements=1)\ndef {name}(context):\n"
             "    os.chdir('/')\n"
             "    return Flow.range(1)\n"
@@ -311,7 +313,7 @@ def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> 
     commit = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
     assert (metadata_of(the_run(tmp_path / "runs")) or {})["commit"] == commit
     assert ElementTree.parse(tmp_path / "x.xml").getroot().get("tests") == "2"
-    assert not list((tmp_path / "elsewhere").iterdir())
+    assert not list(elsewhere.iterdir())
 
 
 @pytest.mark.parametrize("repeat", ["0", "00", "-1", "+1", "1.0", "\u0663", "9" * 5_000, ""], ids=lambda text: text[:9])

@@ -168,6 +168,15 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
     return find(folder)
 
 
+def survived(of: list[Scenario], load: Load, recorder: Recorder) -> Result:
+    """What the load amounted to. An exit that leaves it fails the test, and does not end all tests."""
+    try:
+        return run(of, load, recorder, lambda _: None)
+    except BaseException as left:
+        name = type(left).__name__
+    pytest.fail(f"the load was ended by {name}")
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -201,7 +210,7 @@ def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
     monkeypatch.setattr(harness, "OddError", OddError, raising=False)
     monkeypatch.setattr(harness, "Odd", Odd, raising=False)
     recorder = Recorder()
-    result = run(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder, lambda _: None)
+    result = survived(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder)
     (failure,) = result.failures
     assert (failure.scenario, failure.stuck) == ("theirs", False)
     assert re.search(why, failure.why)
@@ -483,7 +492,7 @@ def test_a_method_that_raises_an_exit_is_judged_and_stops_nothing(
         return Raises()
 
     recorder = Recorder()
-    result = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
+    result = survived([raises.scenario], Load(2, 0.3, 1), recorder)
     assert result.rounds > 1
     assert result.failures == []
     assert ("1.9" if method == "subscribe" else "3.16") in {item.rule for item in check(recorder.records())}
