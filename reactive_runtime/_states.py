@@ -27,7 +27,8 @@ class State(Enum):
     NOT_JUDGED = "not judged"
     """Of a scenario: there are records, or were, that could not be judged."""
     INCOMPLETE = "incomplete"
-    """Of a scenario: its run was cut off, and no rule was broken in what there is. Of all: not all was looked at."""
+    """Of a scenario: its run was cut off, or ended before its time, and no rule was broken in what there is. Of all:
+    not all was looked at."""
     CLEAN = "clean"
     """All was looked at, and no rule was broken."""
     RECORDED = "recorded"
@@ -81,8 +82,8 @@ def findings_of(
     """What became of each scenario of one run.
 
     Args:
-        run: The run's metadata. Of these, `scenarios`, `load`, `given_up`, `failed` and `complete` are looked at; a run
-            from elsewhere may lack each, or have anything there.
+        run: The run's metadata. Of these, `scenarios`, `load`, `given_up`, `failed`, `cut_short` and `complete` are
+            looked at; a run from elsewhere may lack each, or have anything there.
         judged: The rules that each scenario broke, by the name in the records, of those that were judged. None: no
             verdict was asked for.
         unable: Why not all records could be judged.
@@ -90,7 +91,9 @@ def findings_of(
     Returns:
         A finding for each scenario that the run names, or that was judged.
     """
-    given_up, failed, load = (_mapping(run.get(name)) for name in ("given_up", "failed", "load"))
+    given_up, failed, cut_short, load = (
+        _mapping(run.get(name)) for name in ("given_up", "failed", "cut_short", "load")
+    )
     rules: dict[str, set[str]] = {}
     for name, broken in (judged or {}).items():
         rules.setdefault(scenario_of(name), set()).update(broken)
@@ -99,6 +102,7 @@ def findings_of(
     found = {}
     for name in dict.fromkeys([*names, *given_up, *sorted(rules)]):
         how = failed.get(name)
+        no_round = name not in rules and _no_round(name, load, whole)
         broken_here = rules.get(name, set()) | ({str(how)} if how and how != State.STUCK.value else set())
         if broken_here:
             named = tuple(sorted(broken_here))
@@ -106,10 +110,12 @@ def findings_of(
         elif name in given_up:
             stuck = how == State.STUCK.value
             found[name] = Finding(State.STUCK if stuck else State.GIVEN_UP, str(given_up[name]))
-        elif name not in rules and _no_round(name, load, whole):
-            found[name] = Finding(State.SKIPPED, NO_ROUND)
-        elif unable:
+        elif unable and not no_round:
             found[name] = Finding(State.NOT_JUDGED, unable)
+        elif name in cut_short:
+            found[name] = Finding(State.INCOMPLETE, str(cut_short[name]))
+        elif no_round:
+            found[name] = Finding(State.SKIPPED, NO_ROUND)
         elif not whole:
             found[name] = _cut_off(name in rules, judged is not None)
         elif judged is None:

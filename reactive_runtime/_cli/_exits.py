@@ -39,8 +39,8 @@ EXITS: Final = {
     ),
     USAGE: (
         "usage",
-        "the command line is wrong: an option, an argument, a name that leads nowhere; or something that it needs is"
-        " not installed",
+        "the command line is wrong: an option, an argument, a name that leads nowhere; a target of `tck` or `explore`"
+        " does not import; or something that it needs is not installed",
     ),
     INCOMPLETE: (
         "incomplete",

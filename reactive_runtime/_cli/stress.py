@@ -131,8 +131,9 @@ def stress(
             fault,
         )
         there, to = (str(Path(folder).absolute()) if Path(folder).is_dir() else folder), out.absolute()
+        here = Path.cwd()
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, there, threads, seconds, first + n, to, fault, machine, in_processes, python or [], stop
+            found, there, threads, seconds, first + n, to, fault, machine, in_processes, python or [], stop, here
         ))  # fmt: skip
 
     with one_line_errors():
@@ -181,6 +182,9 @@ def _forgotten(report: list[Path], junit: Path | None) -> None:
     """What an earlier night has left does not outlive this one, whichever way it ends."""
     from reactive_runtime.stress._junit import write_junit
 
+    for option, file in (*(("--report", file) for file in report), ("--junit", junit)):
+        if file is not None and file.is_dir():
+            raise ReactiveError(f"{option} {file}: is a folder, and should be a file")
     for file in report:
         removed(file)
     if junit is not None:
@@ -212,7 +216,7 @@ class _Asked:
     """Why something could not be judged."""
     slower: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """The files that the disk refused, a line each: the run is cut off there."""
+    """What was not looked at, a line each: the files that the disk refused, runs that were not begun."""
     without_verdict: str = ""
     """Why there is no verdict, where the command ends before it has one."""
     began: float = field(default_factory=primitives.monotonic)
@@ -302,17 +306,21 @@ class _Asked:
         return joined(runs)
 
     def _put_under_load(self, load: Callable[[int, list[Scenario], Stop], _Load], stop: Stop) -> None:
-        for n in _repeated(self.repeat):
-            this = load(n, self.found, stop)
-            made, failures = this.runs(self.given_up)
-            self.lost += this.lost
-            self.runs += made
-            if self.repeat != "1":
-                for run in made:
-                    self._judge_at_once([run], this.seed)
-            self.given_up += failures
-            if self.broken or failures or self.lost or stop.asked is not None:
-                break
+        with stop.heard():  # also between two runs
+            for n in _repeated(self.repeat):
+                this = load(n, self.found, stop)
+                made, failures = this.runs(self.given_up)
+                self.lost += this.lost
+                self.runs += made
+                if self.repeat != "1":
+                    for run in made:
+                        self._judge_at_once([run], this.seed)
+                self.given_up += failures
+                if self.broken or failures or self.lost:
+                    break
+                if stop.asked is not None:
+                    self.lost += _unbegun(self.repeat, n + 1)
+                    break
 
     def _judge(self) -> None:
         if not self.verify:
@@ -377,6 +385,8 @@ class _Load:
     in_processes: bool
     pythons: list[str]
     stop: Stop
+    began_in: Path
+    """The working folder before any scenario was imported: one may change it."""
     lost: list[str] = field(default_factory=list)
     """The files that the disk refused, a line each: that run is cut off there."""
 
@@ -407,7 +417,7 @@ class _Load:
 
         facts = {
             "version": __version__,
-            "commit": _commit(),
+            "commit": _commit(self.began_in),
             "scenarios": [scenario.name for scenario in self.scenarios],
             "seed": self.seed,
             "threads": self.threads,
@@ -424,7 +434,6 @@ class _Load:
         with (
             planted(self.fault) if self.fault else contextlib.nullcontext(),
             _progress(self.seconds, self.scenarios) as progress,
-            self.stop.heard(),
         ):
 
             def over(result: Result) -> bool:
@@ -478,6 +487,7 @@ class _Load:
             writer,
             {
                 "stopped": stopped,
+                "cut_short": result.cut_short,
                 "threads_left": list(left),
                 "seconds": round(result.seconds, 3),
                 "load": {name: item.facts() for name, item in result.load.items()},
@@ -562,11 +572,11 @@ def _still_running(before: set[primitives.Thread]) -> list[str]:
         primitives.Event().wait(0.01)
 
 
-def _commit() -> str | None:
-    """Of the code that the load is put on: what git says of this folder; `+` where it was changed since."""
+def _commit(folder: Path) -> str | None:
+    """Of the code that the load is put on: what git says of that folder; `+` where it was changed since."""
     ask = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        answer = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
+        answer = subprocess.run(ask, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.strip() or None
@@ -626,6 +636,14 @@ def _repeated(repeat: str) -> Iterable[int]:
     if not re.fullmatch("0*[1-9][0-9]{0,17}", repeat):
         raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
     return range(int(repeat))
+
+
+def _unbegun(repeat: str, begun: int) -> Iterator[str]:
+    """Which runs were not begun, where the load was ended after so many."""
+    if repeat == "until-failure":
+        yield f"--repeat until-failure was ended after {begun} run(s), before one has failed"
+    elif (rest := int(repeat) - begun) > 0:
+        yield f"{rest} of {int(repeat)} runs were not begun: the load was ended"
 
 
 def _print_verdict_on(fault: str, broken: dict[str, set[str]]) -> None:

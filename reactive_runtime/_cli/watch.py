@@ -47,12 +47,17 @@ class Stop:
 
     @contextlib.contextmanager
     def heard(self, then: Callable[[], object] = lambda: None) -> Iterator[None]:
-        """While the block runs, a signal is noted, and `then` called; outside of it, one is a KeyboardInterrupt."""
-        self._then = then
+        """While the block runs, a signal is noted, and `then` called; outside of all, one is a KeyboardInterrupt.
+
+        `then` is also called where one was noted before: by a block around this one.
+        """
+        outer, self._then = self._then, then
         try:
+            if self.asked is not None:
+                then()
             yield
         finally:
-            self._then = None
+            self._then = outer
 
     def listen(self) -> None:
         """From now on, SIGTERM (and SIGINT, where nothing watches) comes here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import date
 from pathlib import Path
 
 from reactive_runtime.errors import TraceError
@@ -15,18 +16,30 @@ __all__ = ["prune_traces", "prune_verdicts"]
 def prune_traces(folder: Path, nights: int, *, dry_run: bool = False) -> list[Path]:
     """Remove the folders of all days below `folder`, but for the `nights` newest (1 or more) that there are.
 
-    Returns them. TraceError where the folder is none, or something can't be removed.
+    Returns them. Of a day that is a link, the link is removed, and what it leads to stays; a folder with a date that
+    there is not is no day. TraceError where the folder is none, or something can't be removed.
     """
     if not folder.is_dir():
         raise TraceError(f"{folder}: is no folder")
-    days = sorted(item for item in folder.glob("date=????-??-??") if item.is_dir())
+    days = sorted(item for item in folder.glob("date=????-??-??") if item.is_dir() and _is_day(item.name[5:]))
     old = days[: max(0, len(days) - nights)]
     for day in [] if dry_run else old:
         try:
-            shutil.rmtree(day)
+            if day.is_symlink():
+                day.unlink()
+            else:
+                shutil.rmtree(day)
         except OSError as error:
-            raise TraceError(f"{day}: can't be removed: {error.strerror}") from error
+            raise TraceError(f"{day}: can't be removed: {error.strerror or error}") from error
     return old
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[str]:
@@ -38,8 +51,9 @@ def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
     report = load(tables)
     days = {item["run"]: (item["started"] or "")[:10] for item in report.runs}
-    kept = sorted(set(days.values()) - {""})[-nights:]
-    old = sorted(run for run, day in days.items() if day and day not in kept)
+    days = {run: day for run, day in days.items() if _is_day(day)}
+    kept = sorted(set(days.values()))[-nights:]
+    old = sorted(run for run, day in days.items() if day not in kept)
     if old and not dry_run:
         with one_verifier(tables):
             last = together(tables) or Together([])

@@ -50,6 +50,7 @@ RUNS: Final[Columns] = {
     "load": "string",
     "given_up": "string",
     "failed": "string",
+    "cut_short": "string",
     "scenarios": "string",
 }
 
@@ -224,8 +225,8 @@ def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]
     for run in sorted(runs):
         held = known.get(run)
         metadata = (metadata_of(held.folder) if held else None) or {}
-        for name, kind in (("given_up", dict), ("failed", dict), ("load", dict), ("scenarios", list)):
-            said = metadata.get(name)
+        for name in ("given_up", "failed", "cut_short", "load", "scenarios"):
+            said, kind = metadata.get(name), list if name == "scenarios" else dict
             metadata[name] = json.dumps(said if isinstance(said, kind) else kind())
         rows.append({**metadata, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
     return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]

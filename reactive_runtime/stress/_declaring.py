@@ -382,16 +382,21 @@ def scenario(
             raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(WORKLOADS)}")
 
     def declare(factory: Any) -> Any:
-        summary = (factory.__doc__ or "").strip().splitlines()
+        summary = _writable(factory.__doc__ or "").strip().splitlines()
         found = Scenario(
-            factory.__name__, factory, elements, live, ascending, settles, subscribers, late_signals, workloads,
-            frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
+            _writable(factory.__name__), factory, elements, live, ascending, settles, subscribers, late_signals,
+            workloads, frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
             executor_stops,
         )  # fmt: skip
         factory.scenario = found
         return factory
 
     return declare
+
+
+def _writable(text: str) -> str:
+    """The text, with lone surrogates as Python writes them: no file and no terminal takes them."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def default_folder() -> str:

@@ -26,7 +26,6 @@ import random
 import sys
 import traceback
 import weakref
-from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -38,6 +37,7 @@ from typing import Any, Final, TypeVar
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime._texts import shown
 from reactive_runtime._thread_frames import thread_frames
 from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
 from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
@@ -94,12 +94,15 @@ class Result:
     failures: list[Failure] = field(default_factory=list)
     rounds: int = 0
     subscriptions: int = 0
+    """Links, and those of a round that was given up, are among them."""
     seconds: float = 0.0
     dropped: Counter[str] = field(default_factory=Counter)
     """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
     signals: int = 0
     load: dict[str, Share] = field(default_factory=dict)
     """By scenario: what it has had of the load."""
+    cut_short: dict[str, str] = field(default_factory=dict)
+    """By scenario that could have gone on: what was not run, where the load was ended before its time."""
     running: str = ""
     """The scenario of the latest round."""
     cancellation_metrics: dict[str, CancellationMetrics] = field(default_factory=dict)
@@ -160,8 +163,9 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             if primitives.has_gil():  # without one, nothing is switched
                 sys.setswitchinterval(interval_of_round)
             drawn, since = recorder.drawn(), primitives.monotonic()
+            made = len(recorder.subscriptions)
             try:
-                result.subscriptions += stage.round(workers, caller, rng)
+                stage.round(workers, caller, rng)
             except _GivenUpError as error:
                 result.failures.append(error.failure)
                 going.remove(stage)
@@ -171,6 +175,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
                 if caller.held:
                     caller.dismiss()
                     caller = _Caller()
+            result.subscriptions += len(recorder.subscriptions) - made
             now = primitives.monotonic()
             signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
             stage.share.add(signals, now - since)
@@ -179,6 +184,8 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             result.rounds += 1
             result.seconds = now - begin
             if progress(result):
+                if result.seconds < load.seconds:
+                    result.cut_short = _cut_short(going, load.seconds, result.seconds)
                 break
         result.failures += [stage.kept for stage in stages if stage.kept is not None]
     finally:
@@ -193,11 +200,14 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     return result
 
 
+def _cut_short(going: Sequence[_Stage], seconds: float, had: float) -> dict[str, str]:
+    """What these scenarios have missed of a load of so many seconds, of which it had a part."""
+    why = f"the load was ended after {had:.1f} of {seconds:g} s: the rest was not run"
+    return {item.scenario.name: why if item.share.rounds else f"it had no round: {why}" for item in going}
+
+
 _WAITS: Final = frozenset(wait.__code__.co_filename for wait in (primitives.Event.wait, Future.result))
 """Where a thread waits for another one: that says less than the line that called there."""
-
-RAISED: Final = (Exception, CancelledError, SystemExit, GeneratorExit)
-"""What a `cancel` may raise on the thread of the load: all but Ctrl-C, which ends it."""
 
 
 class _GivenUpError(Exception):
@@ -205,6 +215,11 @@ class _GivenUpError(Exception):
 
     def __init__(self, scenario: str, why: str, *, stuck: bool = False) -> None:
         self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "")
+
+
+def _said(error: BaseException) -> str:
+    """What was raised, whatever its `__repr__` raises: that is foreign, and runs on no thread of the load."""
+    return shown(error, 1_000, BaseException)
 
 
 def _stacks() -> str:
@@ -250,30 +265,36 @@ class _Stage:
 
     def _publisher(self, caller: _Caller) -> RecordedPublisher[int]:
         scenario = self.scenario
-        made = caller.call(scenario.name, "its factory", lambda: scenario.factory(self.context))
-        error = made.exception()
-        if error is not None:
-            raise _GivenUpError(scenario.name, f"its factory ({scenario.file}) raised {error!r}") from error
-        publisher = made.result()
-        if not callable(getattr(publisher, "subscribe", None)):
-            what = f"its factory ({scenario.file}) returned a {type(publisher).__name__}, which is no publisher"
-            raise _GivenUpError(scenario.name, what)
-        return self.recorder.wrap(
-            publisher,
-            scenario.name,
-            shared_callers=True,
-            ascending=scenario.ascending,
-            elements=scenario.elements,
-            late_signals=scenario.late_signals,
-        )
+        its_factory = f"its factory ({scenario.file})"
 
-    def round(self, workers: _Workers, caller: _Caller, rng: random.Random) -> int:
-        """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
+        def make() -> RecordedPublisher[int] | str:
+            try:
+                publisher = scenario.factory(self.context)
+                if not callable(getattr(publisher, "subscribe", None)):
+                    return f"{its_factory} returned a {type(publisher).__name__}, which is no publisher"
+                return self.recorder.wrap(
+                    publisher,
+                    scenario.name,
+                    shared_callers=True,
+                    ascending=scenario.ascending,
+                    elements=scenario.elements,
+                    late_signals=scenario.late_signals,
+                )
+            except BaseException as error:
+                return f"{its_factory} raised {_said(error)}"
+
+        made = caller.call(scenario.name, "its factory", make).result()
+        if isinstance(made, str):
+            raise _GivenUpError(scenario.name, made)
+        return made
+
+    def round(self, workers: _Workers, caller: _Caller, rng: random.Random) -> None:
+        """A publisher, subscriptions, fire, and silence."""
         leaves = rng.random() < CHANCE
         with kept_young() if leaves else nullcontext():
-            return self._round(workers, caller, rng, leaves)
+            self._round(workers, caller, rng, leaves)
 
-    def _round(self, workers: _Workers, caller: _Caller, rng: random.Random, leaves: bool) -> int:
+    def _round(self, workers: _Workers, caller: _Caller, rng: random.Random, leaves: bool) -> None:
         first = len(self.recorder.subscriptions)
         no_loop = eventloop.wait_until_ended(0.0)
         publisher = self._publisher(caller)
@@ -293,14 +314,12 @@ class _Stage:
         if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
         self.context.next_round()
-        last = len(self.recorder.subscriptions)
         if not leaves:
             if self.scenario.settles:
-                self.recorder.settle(range(first, last))
+                self.recorder.settle(range(first, len(self.recorder.subscriptions)))
             self._cancel(staying, caller)
         del publisher
         self._wait_until_over(no_loop)
-        return last - first
 
     def _wait_until_over(self, no_loop: bool) -> None:
         """Until nothing can signal any more what has been subscribed: each round can be judged by itself.
@@ -349,7 +368,7 @@ class _Stage:
 
 def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
     for target in targets:
-        with suppress(Exception):  # what it raises is in the record, and judged there (1.9); an exit ends the load
+        with suppress(BaseException):  # what it raises is in the record, and judged there (1.9)
             publisher.subscribe(target)
 
 
@@ -412,7 +431,7 @@ class _Target:
     def leave(self) -> None:
         """The round is over."""
         if self.subscription is not None and not self._ended:
-            with suppress(*RAISED):  # it is in the record
+            with suppress(BaseException):  # what it raises is in the record, and judged there (3.16)
                 self.subscription.cancel()
 
 
@@ -519,7 +538,7 @@ class _Workers:
         self.size = size + FEEDERS
         self._barrier = primitives.Barrier(self.size + 1)
         self._burst: _Burst | None = None  # written between two meetings at the barrier
-        self._failure: BaseException | None = None  # written by the thread that fails, before the barrier breaks
+        self._failure = ""  # written by the thread that fails, before the barrier breaks; what it raised
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
             for actor in range(self.size)
@@ -535,8 +554,8 @@ class _Workers:
             self._barrier.wait(PATIENCE)
             self._burst = None  # the next meeting is when there is another
         except primitives.BrokenBarrierError as error:
-            if self._failure is not None:
-                raise _GivenUpError(name, f"a feeder raised {self._failure!r}") from self._failure
+            if self._failure:
+                raise _GivenUpError(name, f"a feeder raised {self._failure}") from None
             raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s", stuck=True) from error
 
     def broken(self) -> bool:
@@ -554,7 +573,7 @@ class _Workers:
         except primitives.BrokenBarrierError:
             return
         except BaseException as error:
-            self._failure = error
+            self._failure = _said(error)
             self._barrier.abort()
 
     def dismiss(self) -> None:

@@ -86,6 +86,7 @@ def run_in_processes(
             total.signals += result.signals
             total.load.update(result.load)
             total.dropped.update(result.dropped)
+            total.cut_short.update(result.cut_short)
             total.cancellation_metrics.update(result.cancellation_metrics)
     total.seconds /= min(at_once, len(orders))
     return total
@@ -138,8 +139,9 @@ class _Numbers:
 
 
 def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes: Processes) -> Result:
+    unbegun = Result(cut_short=dict.fromkeys(order.names, "it had no round: the load was ended before its process"))
     if processes.stopped():
-        return Result()
+        return unbegun
     root = str(Path(reactive_runtime.__file__).parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
@@ -206,12 +208,14 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
             Counter(answer["dropped"]),
             answer["signals"],
             {name: Share(**fields) for name, fields in answer["load"].items()},
+            answer["cut_short"],
             cancellation_metrics=left,
         )
     if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun
-        return Result()
+        return unbegun
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
-    return Result([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
+    failures = [Failure(name, why, stuck=True) for name in order.names]
+    return Result(failures, subscriptions=len(subscriptions), seconds=order.load.seconds)
 
 
 def _line(order: Order) -> str:

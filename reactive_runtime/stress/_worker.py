@@ -92,6 +92,7 @@ def main() -> None:
                 "signals": result.signals,
                 "load": {name: item.facts() for name, item in result.load.items()},
                 "dropped": dict(result.dropped),
+                "cut_short": result.cut_short,
                 "leaving": {
                     name: asdict(metric) for name, metric in result.cancellation_metrics.items() if metric.idle
                 },

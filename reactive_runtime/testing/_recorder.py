@@ -787,7 +787,7 @@ def _value(element: object, ascending: bool) -> int | None:
         return None
     try:
         return hash(element)
-    except Exception:  # the elements are foreign, and so is their __hash__
+    except BaseException:  # the elements are foreign, and so is their __hash__
         return 0
 
 
@@ -795,6 +795,6 @@ def _text(error: object) -> str:
     """What an error says of itself; its __repr__ is foreign too."""
     try:
         text = repr(error)
-    except Exception:
+    except BaseException:
         text = f"<{type(error).__name__}, whose repr raises>"
     return text[:TEXT].encode("utf-8", "backslashreplace").decode()

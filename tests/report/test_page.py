@@ -356,3 +356,24 @@ def test_traces_and_verdicts_are_kept_for_as_many_nights_as_one_says(tmp_path: P
     assert all(run != "night-0" for row in report.rows for run, _ in row.history)
     assert {item["run"] for item in report.together} == {"night-3", "night-4"}
     assert prune_verdicts(folder, 3) == []
+
+
+def test_a_night_may_be_a_link_and_one_that_there_is_not_is_none(tmp_path: Path) -> None:
+    """Of a link what it leads to stays: it is elsewhere on purpose."""
+    folder, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    (elsewhere / "run=x").mkdir(parents=True)
+    for day in ("2026-11-21", "2026-11-22", "2026-99-99"):
+        (folder / f"date={day}" / "run=x").mkdir(parents=True)
+    (folder / "date=2026-11-20").symlink_to(elsewhere)
+    assert [item.name for item in prune_traces(folder, 1)] == ["date=2026-11-20", "date=2026-11-21"]
+    assert sorted(item.name for item in folder.iterdir()) == ["date=2026-11-22", "date=2026-99-99"]
+    assert (elsewhere / "run=x").is_dir()
+
+
+def test_a_verdict_without_a_day_that_there_is_stays(tmp_path: Path) -> None:
+    folder = judged_together(history(tmp_path, runs=3), ["night-2"])
+    (runs,) = folder.rglob("runs/run=night-0/*.parquet")
+    table = parquet.ParquetFile(runs).read()
+    at = table.column_names.index("started")
+    parquet.write_table(table.set_column(at, "started", [["2026-99-99T00:00:00"] * table.num_rows]), runs)
+    assert prune_verdicts(folder, 1) == ["night-1"]

@@ -21,7 +21,7 @@ from reactive_runtime._cli.commands import app
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("agreement")]
 
 PRELUDE = """
-import json, os, pathlib, signal
+import json, os, pathlib, signal, time
 from reactive_runtime import Flow
 from reactive_runtime.stress import scenario
 
@@ -80,6 +80,8 @@ class Cause:
     """Whether there is a run that `verify` can judge."""
     stress_says: dict[str, str] = field(default_factory=dict)
     """States that only the load's own outputs have."""
+    seconds: str = "60"
+    """Of load."""
 
 
 def in_the_way(folder: Path) -> None:
@@ -88,9 +90,11 @@ def in_the_way(folder: Path) -> None:
 
 
 CAUSES = {
-    "clean": Cause("stop() if len(written()) else None", "clean", 0, "clean", "clean"),
-    "no round": Cause("stop()", "incomplete", 3, "clean", "skipped"),
-    "given up": Cause("raise OSError('no database')", "incomplete", 3, "given up", "clean"),
+    "clean": Cause("None", "clean", 0, "clean", "clean", seconds="2"),
+    "ended early": Cause("stop() if len(written()) else None", "incomplete", 3, "incomplete", "incomplete"),
+    "ended at once": Cause("stop()", "incomplete", 3, "incomplete", "incomplete"),
+    "no round": Cause("time.sleep(1)", "incomplete", 3, "clean", "skipped", seconds="0.5"),
+    "given up": Cause("raise OSError('no database')", "incomplete", 3, "given up", "clean", seconds="2"),
     "broken": Cause(
         "stop() if len(written()) else None", "broken", 1, "broken", "broken", ("--fault", "signal-after-completion")
     ),
@@ -106,13 +110,14 @@ CAUSES = {
         verdict=False,
     ),
     "not judged": Cause(
-        "stop() if len(written()) else None",
+        "None",
         "clean",
         0,
         "clean",
         "clean",
         arguments=(),
         stress_says={"first": "recorded", "second": "recorded"},
+        seconds="2",
     ),
 }
 
@@ -154,7 +159,7 @@ def put_under_load(cause: Cause, folder: Path, spark: Any) -> Said:
     if cause.damage is not None:
         cause.damage(runs)
     load = ["stress", "--scenarios", folder / "theirs", "--out", runs, "--junit", junit, "--threads", "2"]
-    load += ["--seconds", "2" if cause.first == "given up" else "60", *cause.arguments, *cause.more]
+    load += ["--seconds", cause.seconds, *cause.arguments, *cause.more]
     stress = subprocess.run(
         [sys.executable, "-c", cause.before + MAIN, *map(str, load)],
         capture_output=True,

@@ -279,19 +279,24 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
 
 
 @pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
-def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> None:
+def test_a_scenario_may_change_the_working_folder(
+    pool: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (tmp_path / "theirs").mkdir()
-    (tmp_path / "elsewhere").mkdir()
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
     for name in ("first", "second"):
         (tmp_path / "theirs" / f"{name}.py").write_text(
             "import os\n"
             "from reactive_runtime import Flow\n"
             "from reactive_runtime.stress import scenario\n"
-            f"os.chdir({str(tmp_path / 'elsewhere')!r})\n"
+            f"os.chdir({str(elsewhere)!r})\n"
             f"@scenario(elements=1)\ndef {name}(context):\n"
             "    os.chdir('/')\n"
             "    return Flow.range(1)\n"
         )
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    for order in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "Begin"]):
+        subprocess.run([*git, *order], check=True)
     load = ["--scenarios", "theirs", "--threads", "2", "--seconds", "1", "--junit", "x.xml", "--out", "runs"]
     done = subprocess.run(
         [*COMMAND, "stress", *load, "--verify", "--engine", "local", "--pool", pool],
@@ -304,8 +309,11 @@ def test_a_scenario_may_change_the_working_folder(pool: str, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert {item.scenario for item in read_trace(the_run(tmp_path / "runs"))} == {"first", "second"}
+    ask = [*git, "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
+    assert (metadata_of(the_run(tmp_path / "runs")) or {})["commit"] == commit
     assert ElementTree.parse(tmp_path / "x.xml").getroot().get("tests") == "2"
-    assert not list((tmp_path / "elsewhere").iterdir())
+    assert not list(elsewhere.iterdir())
 
 
 @pytest.mark.parametrize("repeat", ["0", "00", "-1", "+1", "1.0", "\u0663", "9" * 5_000, ""], ids=lambda text: text[:9])
@@ -410,6 +418,7 @@ def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_
     (tmp_path / "theirs.py").write_text(
         THEIRS + "import os, signal\n"
         "@scenario(elements=1)\ndef dying(context):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "@scenario(elements=1)\ndef leaving(context):\n    os._exit(7)\n"
         "@scenario(elements=1)\ndef broken(context):\n    raise OSError('no database')\n"
         "@scenario(elements=5)\ndef other(context):\n    print('for nobody')\n"
         "    os.system('echo for nobody')\n    return Flow.range(5)\n"
@@ -417,9 +426,10 @@ def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_
     load = ("--scenarios", tmp_path, "--seconds", "2", "--threads", "2", "--out", tmp_path / "runs")
     done = call("stress", *load, "--pool", "processes-per-scenario")
     assert done.returncode == 1, done.stdout + done.stderr
-    last = sorted(done.stdout.splitlines()[-2:])
+    last = sorted(done.stdout.splitlines()[-3:])
     assert last[0] == "STUCK    dying: its process ended with signal 9 before the load was over"
-    assert last[1].startswith("UNABLE   broken: its factory")
+    assert last[1] == "STUCK    leaving: its process ended with status 7 before the load was over"
+    assert last[2].startswith("UNABLE   broken: its factory")
     run = the_run(tmp_path / "runs")
     records = read_trace(run)
     assert {record.scenario for record in records} == {"right", "other"}
@@ -489,16 +499,24 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
     assert holds(the_run(out)).complete is False
 
 
-def test_a_scenario_that_calls_sys_exit_on_the_load_s_own_thread_is_no_success(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+@pytest.mark.parametrize("way", ["sys.exit(0)", "raise KeyboardInterrupt", "raise Odd"])
+def test_an_exit_out_of_a_scenario_is_its_own_and_the_others_go_on(way: str, pool: str, tmp_path: Path) -> None:
     code = (
-        "import sys\nclass Leaving:\n    def subscribe(self, subscriber):\n        sys.exit(0)\n"
+        "import sys\nclass Odd(Exception):\n    def __repr__(self):\n        sys.exit(0)\n    __str__ = __repr__\n"
+        f"class Leaving:\n    def subscribe(self, subscriber):\n        {way}\n"
         "@scenario(elements=1)\ndef leaving(context):\n    return Leaving()\n"
+        f"@scenario(elements=1)\ndef unmade(context):\n    {way}\n"
     )
     (tmp_path / "theirs.py").write_text(THEIRS + code)
-    load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", tmp_path / "runs")
-    done = call("stress", *load)
-    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert "has called sys.exit(0)" in done.stderr
+    load = ("--scenarios", tmp_path, "--seconds", "1", "--threads", "2", "--out", tmp_path / "runs", "--pool", pool)
+    done = call("stress", *load, "--verify", "--engine", "local")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "BROKEN   rule 1.9; " in done.stdout
+    assert f"UNABLE   unmade: its factory ({tmp_path / 'theirs.py'}) raised " in done.stdout
+    run = the_run(tmp_path / "runs")
+    assert {record.scenario for record in read_trace(run)} == {"right", "leaving"}
+    assert set((metadata_of(run) or {})["given_up"]) == {"unmade"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -518,20 +536,69 @@ def test_a_signal_ends_the_load_with_a_verdict_on_what_there_is(
             time.sleep(0.01)
         job.send_signal(number)
         said, errors = job.communicate(timeout=100)
-    assert job.returncode == 0, said + errors
+    assert job.returncode == 3, said + errors
     assert "stopped  after " in said
-    assert said.count("clean    no rule was broken") == 1
+    assert said.count("INCOMPLETE no rule was broken in what was judged") == 1
+    assert "clean    " not in said
+    assert "; 2 of 3 runs were not begun: the load was ended" in said
+    assert re.search(r"incomplete │ right     │ the load was ended after \S+ of 600 s: the rest was not run", said), (
+        said
+    )
     held = holds(the_run(out))
     assert held.complete
-    assert (metadata_of(held.folder) or {})["stopped"] is True
+    metadata = metadata_of(held.folder) or {}
+    assert metadata["stopped"] is True
+    assert skipped_in(xml) == metadata["cut_short"]
     suite = ElementTree.parse(xml).getroot()
-    assert (suite.get("tests"), suite.get("errors")) == ("1", "0")
+    (error,) = suite.findall("testcase[@name='the verdict']/error")
+    assert (suite.get("tests"), error.get("message")) == ("2", "2 of 3 runs were not begun: the load was ended")
+
+
+STOP = "def stop():\n    import os, signal\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+
+
+@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+def test_a_scenario_that_ends_the_load_early_makes_it_incomplete(pool: str, tmp_path: Path) -> None:
+    code = "@scenario(elements=9)\ndef ending(context):\n    stop()\n    return Flow.range(9)\n"
+    (tmp_path / "theirs.py").write_text(STOP + THEIRS + code)
+    load = ("--scenarios", tmp_path, "--threads", "2", "--out", tmp_path / "runs", "--pool", pool)
+    done = call("stress", "ending", *load, "--seconds", "60", "--verify", "--engine", "local")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "INCOMPLETE 1 of 1 scenarios was cut off: ending" in done.stdout
+    (why,) = (metadata_of(the_run(tmp_path / "runs")) or {})["cut_short"].values()
+    assert re.fullmatch(r"the load was ended after \S+ of 60 s: the rest was not run", why)
+
+
+def test_a_signal_between_two_runs_leaves_the_rest_unbegun(tmp_path: Path) -> None:
+    """The first run had all of its time: what is missing is the other two."""
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    code = (
+        f"{STOP}from reactive_runtime._cli import main, stress\njudge = stress.judge_at_once\n"
+        "stress.judge_at_once = lambda *of: (stop(), judge(*of))[1]\nmain()\n"
+    )
+    xml, out = tmp_path / "night.xml", tmp_path / "runs"
+    load = ["--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", out, "--junit", xml]
+    command = [sys.executable, "-c", code, "stress", *map(str, load), "--repeat"]
+    for repeat, says in (
+        ("3", "2 of 3 runs were not begun: the load was ended"),
+        ("until-failure", "--repeat until-failure was ended after 1 run(s), before one has failed"),
+    ):
+        done = subprocess.run([*command, repeat], capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert f"INCOMPLETE {says}" in done.stdout
+        (error,) = ElementTree.parse(xml).getroot().iter("error")
+        assert error.get("message") == says
+    last = subprocess.run([*command, "1"], capture_output=True, text=True, timeout=100, check=False)
+    assert last.returncode == 0, last.stdout + last.stderr
+    assert not any((metadata_of(run) or {})["cut_short"] for run in runs_in(out))
 
 
 def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
         THEIRS + "def made(context):\n    raise OSError('\\x01 \\ud800 [/b] [red]no[/red]')\n"
         "made.__name__ = 'bell \\x07'\nodd = scenario(elements=1)(made)\n"
+        "def half(context):\n    return Flow.range(1)\n"
+        "half.__name__ = half.__doc__ = 'half \\ud800'\nhalf = scenario(elements=1)(half)\n"
     )
     xml = tmp_path / "made" / "night.xml"
     load = ("--scenarios", tmp_path, "--seconds", "0.3", "--threads", "2", "--seed", "5", "--out", tmp_path / "runs")
@@ -544,7 +611,9 @@ def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) 
     assert float(suite.get("time") or 0) > 0
     told = {item.get("name"): item.get("value") for item in suite.findall("properties/property")}
     assert (told["seed"], told["python"]) == ("5", platform.python_version())
-    assert {item.get("name") for item in suite.findall("testcase")} == {"right", "bell \\x07"}
+    assert {item.get("name") for item in suite.findall("testcase")} == {"right", "bell \\x07", "half \\ud800"}
+    assert "half \\ud800" in {item.scenario for item in read_trace(the_run(tmp_path / "runs"))}
+    assert call("stress", "--scenarios", tmp_path, "--list").returncode == 0
 
 
 def test_what_others_write_is_shown_as_it_is(tmp_path: Path) -> None:
@@ -615,6 +684,9 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "none"), "no scenario 'none' in stress; there are:"),
         (("stress", "--tag", "none"), "no scenario with the tag 'none' in stress; tags are: nightly, smoke"),
         (("stress", "--repeat", "0"), "--repeat 0: should be a number of runs, 1 or more, or until-failure"),
+        (("stress", "--junit", "."), "--junit .: is a folder, and should be a file"),
+        (("stress", "--junit", "docs"), "--junit docs: is a folder, and should be a file"),
+        (("stress", "--verify", "--report", "docs"), "--report docs: is a folder, and should be a file"),
         (("stress", "--seconds", "inf"), "--seconds inf: should be a number of seconds"),
         (("stress", "--report", "r.html"), "--report: there is nothing to report without a verdict: add --verify"),
         (("stress", "--fail-on-regression"), "--fail-on-regression: nothing is compared without a verdict"),

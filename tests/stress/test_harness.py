@@ -168,12 +168,25 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
     return find(folder)
 
 
+def survived(of: list[Scenario], load: Load, recorder: Recorder) -> Result:
+    """What the load amounted to. An exit that leaves it fails the test, and does not end all tests."""
+    try:
+        return run(of, load, recorder, lambda _: None)
+    except BaseException as left:
+        name = type(left).__name__
+    pytest.fail(f"the load was ended by {name}")
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
         ("raise OSError('no database')", r"its factory \(.*theirs\.py\) raised OSError\('no database'\)"),
         ("raise TimeoutError('slow')", r"its factory \(.*theirs\.py\) raised TimeoutError\('slow'\)"),
         ("raise SystemExit(3)", r"its factory \(.*theirs\.py\) raised SystemExit\(3\)"),
+        ("raise KeyboardInterrupt", r"its factory \(.*theirs\.py\) raised KeyboardInterrupt\(\)"),
+        ("raise harness.OddError", r"its factory \(.*theirs\.py\) raised <OddError, whose repr raised SystemExit>"),
+        ("return harness.Odd()", r"its factory \(.*theirs\.py\) raised SystemExit\(4\)"),
+        ("context.feed(lambda: exit(5)); return Flow.range(1)", r"a feeder raised SystemExit\(5\)"),
         ("return 7", r"its factory \(.*theirs\.py\) returned a int, which is no publisher"),
         ("context.feed(lambda: 1 // 0); return Flow.range(1)", r"a feeder raised ZeroDivisionError"),
         (
@@ -183,14 +196,26 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
     ],
 )
 def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
-    body: str, why: str, tmp_path: Path, no_thread_left: None
+    body: str, why: str, tmp_path: Path, no_thread_left: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    class OddError(Exception):
+        def __repr__(self) -> str:
+            raise SystemExit(4)
+
+    class Odd:
+        @property
+        def subscribe(self) -> Any:
+            raise SystemExit(4)
+
+    monkeypatch.setattr(harness, "OddError", OddError, raising=False)
+    monkeypatch.setattr(harness, "Odd", Odd, raising=False)
     recorder = Recorder()
-    result = run(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder, lambda _: None)
+    result = survived(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder)
     (failure,) = result.failures
     assert (failure.scenario, failure.stuck) == ("theirs", False)
     assert re.search(why, failure.why)
     assert result.rounds > 2
+    assert result.subscriptions == len(recorder.subscriptions)
     assert {record.scenario for record in recorder.records()} >= {"right"}
 
 
@@ -214,9 +239,9 @@ def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
 ) -> None:
     round_of, patience = harness._Stage.round, harness.PATIENCE
 
-    def short_for_theirs(stage: Any, *args: Any) -> int:  # the other one is patient: a busy machine is not its fault
+    def short_for_theirs(stage: Any, *args: Any) -> None:  # the other one is patient: a busy machine is not its fault
         monkeypatch.setattr(harness, "PATIENCE", 1.0 if stage.scenario.name == "theirs" else patience)
-        return round_of(stage, *args)
+        round_of(stage, *args)
 
     monkeypatch.setattr(harness._Stage, "round", short_for_theirs)
     release = threading.Event()
@@ -432,25 +457,45 @@ def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(drop
     assert {item.rule for item in check(recorder.records())} == {"1.9"}
 
 
-@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(0), GeneratorExit()], ids=repr)
-def test_a_cancel_that_raises_an_exit_stops_nothing(error: BaseException, dropped: list[Any]) -> None:
+class SilentError(Exception):
+    """One of which nothing can be said."""
+
+    def __repr__(self) -> str:
+        raise SystemExit(4)
+
+
+EXITS = [asyncio.CancelledError, SystemExit, GeneratorExit, KeyboardInterrupt, SilentError]
+
+
+@pytest.mark.parametrize("method", ["subscribe", "request", "cancel"])
+@pytest.mark.parametrize("error", EXITS)
+def test_a_method_that_raises_an_exit_is_judged_and_stops_nothing(
+    error: type[BaseException], method: str, dropped: list[Any]
+) -> None:
     class Raises:
         def subscribe(self, subscriber: Any, /) -> None:
             subscriber.on_subscribe(self)
+            self.left("subscribe")
 
-        def request(self, n: int, /) -> None: ...
+        def request(self, n: int, /) -> None:
+            self.left("request")
 
         def cancel(self) -> None:
-            raise error
+            self.left("cancel")
+
+        def left(self, at: str) -> None:
+            if at == method:
+                raise error
 
     @scenario(elements=5, live=3)
     def raises(context: Context) -> Any:
         return Raises()
 
     recorder = Recorder()
-    result = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
+    result = survived([raises.scenario], Load(2, 0.3, 1), recorder)
     assert result.rounds > 1
-    assert "3.16" in {item.rule for item in check(recorder.records())}
+    assert result.failures == []
+    assert ("1.9" if method == "subscribe" else "3.16") in {item.rule for item in check(recorder.records())}
 
 
 def shared_out(costs: dict[str, tuple[float, int]], seconds: float) -> dict[str, Share]:
@@ -569,9 +614,8 @@ def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alon
 ) -> None:
     drawn: dict[str, list[float]] = {}
 
-    def throws(stage: Any, workers: object, caller: object, rng: random.Random) -> int:
+    def throws(stage: Any, workers: object, caller: object, rng: random.Random) -> None:
         drawn.setdefault(stage.scenario.name, []).append(rng.random())
-        return 0
 
     monkeypatch.setattr(harness._Stage, "round", throws)
     rounds: list[list[float]] = []
