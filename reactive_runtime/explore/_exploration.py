@@ -122,6 +122,14 @@ def explore(
         The strategies PCT of Burckhardt and others (2010), and POS of Yuan and others (2018).
     """
     program = scenario_of(scenario)
+    _check_numbers(schedules, bound, limit, hang)
+    _check_words(points, engine, gil)
+    searching = _strategies(strategy, random.Random(seed), bound)
+    with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil) as session:
+        return _Search(session, program, searching, strategy, seed, shrink).result(schedules)
+
+
+def _check_numbers(schedules: int, bound: int | None, limit: int, hang: float) -> None:
     if schedules < 1:
         raise ValueError(f"explore: schedules must be at least 1, not {schedules}")
     if bound is not None and bound < 0:
@@ -130,9 +138,11 @@ def explore(
         raise ValueError(f"explore: limit must be at least 1, not {limit}")
     if not hang > 0:
         raise ValueError(f"explore: hang must be more than 0, not {hang}")
+
+
+def _check_words(points: str, engine: str, gil: str) -> None:
     if points not in get_args(Points):
         raise ValueError(f"explore: points must be one of {', '.join(get_args(Points))}, not {points!r}")
-    rng = random.Random(seed)
     if engine not in ("threads", "greenlets"):
         raise ValueError(f"explore: engine must be threads or greenlets, not {engine!r}")
     if engine == "greenlets" and points not in ("sync", "shared"):
@@ -141,9 +151,6 @@ def explore(
         raise ValueError(f"explore: gil must be any or assumed, not {gil!r}")
     if gil == "assumed" and points not in ("sync", "shared"):
         raise ValueError("explore: a GIL is assumed at the points sync and shared; instructions switch anywhere")
-    searching = _strategies(strategy, rng, bound)
-    with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil) as session:
-        return _search(session, program, searching, strategy, schedules, seed, shrink)
 
 
 def replay(
@@ -250,88 +257,114 @@ def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strate
     return [found[part] for part in turns]
 
 
-def _search(
-    session: Session,
-    program: Scenario[Any],
-    searching: list[Strategy],
-    name: str,
-    schedules: int,
-    seed: int,
-    shrink: bool,
-) -> Result:
-    began = _seconds()
-    systematic = next((item for item in searching if isinstance(item, Bounded | DPOR)), None)
-    coverage = Coverage()
-    count = complete = drawn = 0
-    failure = None
-    uncontrolled = ""
-    turn = 0
-    while complete < schedules and count < 4 * schedules and not uncontrolled:
-        strategy = searching[turn % len(searching)]
-        turn += 1
-        sampled = strategy is not systematic and is_drawn_for(drawn)
-        session.tracks(sampled or strategy is systematic, every_step=strategy is systematic)
+class _Search:
+    """One exploration, as it goes on. The thread that explores owns it."""
+
+    __slots__ = (
+        "_complete", "_count", "_coverage", "_drawn", "_failure", "_name", "_program", "_searching", "_seed",
+        "_session", "_shrink", "_systematic", "_uncontrolled",
+    )  # fmt: skip
+
+    def __init__(
+        self, session: Session, program: Scenario[Any], searching: list[Strategy], name: str, seed: int, shrink: bool
+    ) -> None:
+        self._session = session
+        self._program = program
+        self._searching = searching
+        self._name = name
+        self._seed = seed
+        self._shrink = shrink
+        self._systematic = next((item for item in searching if isinstance(item, Bounded | DPOR)), None)
+        self._coverage = Coverage()
+        self._count = 0  # runs,
+        self._complete = 0  # those of them that came to their end,
+        self._drawn = 0  # and of those such as no systematic search chose
+        self._failure: Failure | None = None
+        self._uncontrolled = ""
+
+    def result(self, schedules: int) -> Result:
+        """Run up to so many schedules, until one fails or none is left."""
+        began = _seconds()
+        searching = self._searching
+        while self._complete < schedules and self._count < 4 * schedules:
+            if not self._goes_on(searching[self._count % len(searching)]):
+                break
+        seconds = _seconds() - began
+        session, program, failure = self._session, self._program, self._failure
+        if failure is None and session.scheduler.escaped:
+            thread = session.scheduler.escaped[0]
+            self._uncontrolled = f"shares what it accesses with a thread that is not controlled: {thread}"
+        unseen = session.watcher.not_looked_into()
+        verdict = self._verdict(unseen)
+        never = []
+        if failure is None and not self._uncontrolled:
+            all_of_them = verdict.kind == "exhausted" and verdict.bound is None
+            never = session.observations.never(self._complete, all_of_them=all_of_them)
+        outcomes = list(_outcomes(session, program, self._name, self._seed))
+        return Result(
+            program.name,
+            verdict,
+            self._complete,
+            seconds,
+            self._name,
+            session.points,
+            self._seed,
+            failure,
+            session.notes,
+            never,
+            outcomes,
+            unseen,
+            self._uncontrolled,
+        )
+
+    def _goes_on(self, strategy: Strategy) -> bool:
+        """Run a schedule. False: it was the last, or there is none left."""
+        session, program = self._session, self._program
+        systematic = strategy is self._systematic
+        sampled = not systematic and is_drawn_for(self._drawn)
+        session.tracks(sampled or systematic, every_step=systematic)
         if not strategy.begin(session.scheduler):
-            break  # the search has seen all there is
-        ran = None
-        if is_checked(complete + 1):
-            ran = session.recorded(program, strategy)
-            stop = ran.stop
-        else:
-            stop = session.run(program, strategy)
+            return False  # the search has seen all there is
+        ran = session.recorded(program, strategy) if is_checked(self._complete + 1) else None
+        stop = session.run(program, strategy) if ran is None else ran.stop
         strategy.end(session.scheduler)
-        count += 1
-        if count % _SWEEP == 0:
+        self._count += 1
+        if self._count % _SWEEP == 0:
             session.scheduler.collect()
         if stop is not None and stop.kind == CUT:
-            continue
-        complete += 1
-        drawn += strategy is not systematic
+            return True
+        self._complete += 1
+        self._drawn += not systematic
         if sampled:
-            coverage.add(session.fingerprint(program), session.scheduler.version)
+            self._coverage.add(session.fingerprint(program), session.scheduler.version)
         if stop is not None:
-            observed = list(session.observations.outcomes)  # what is made small is no schedule of the search
-            try:
-                failure = _found(session, program, stop, strategy, seed, complete, shrink)
-            except NotTheSameError as error:
-                uncontrolled = error.what
-            session.observations.outcomes = observed
-            break
+            self._fails(stop, strategy)
+            return False
         if ran is not None:
-            uncontrolled = _checked(session, program, ran, complete)
-    seconds = _seconds() - began
-    if failure is None and session.scheduler.escaped:
-        uncontrolled = f"shares what it accesses with a thread that is not controlled: {session.scheduler.escaped[0]}"
-    unseen = session.watcher.not_looked_into()
-    verdict = Verdict("held", complete, coverage=coverage.estimate())
-    if failure is not None:
-        verdict = Verdict("failed", complete)
-    elif uncontrolled or unseen:
-        verdict = Verdict("incomplete", complete)
-    elif systematic is not None and systematic.exhausted:
-        verdict = Verdict("exhausted", complete)
-    elif systematic is not None and systematic.complete is not None and len(searching) == 1:
-        verdict = Verdict("exhausted", complete, systematic.complete)
-    seen = session.observations
-    never = []
-    if failure is None and not uncontrolled:
-        never = seen.never(complete, all_of_them=verdict.kind == "exhausted" and verdict.bound is None)
-    outcomes = list(_outcomes(session, program, name, seed))
-    return Result(
-        program.name,
-        verdict,
-        complete,
-        seconds,
-        name,
-        session.points,
-        seed,
-        failure,
-        session.notes,
-        never,
-        outcomes,
-        unseen,
-        uncontrolled,
-    )
+            self._uncontrolled = _checked(session, program, ran, self._complete)
+        return not self._uncontrolled
+
+    def _fails(self, stop: Stop, strategy: Strategy) -> None:
+        """The schedule that was run fails: run it again, and make it small."""
+        session = self._session
+        observed = list(session.observations.outcomes)  # what is made small is no schedule of the search
+        try:
+            self._failure = _found(session, self._program, stop, strategy, self._seed, self._complete, self._shrink)
+        except NotTheSameError as error:
+            self._uncontrolled = error.what
+        session.observations.outcomes = observed
+
+    def _verdict(self, unseen: list[str]) -> Verdict:
+        systematic, complete = self._systematic, self._complete
+        if self._failure is not None:
+            return Verdict("failed", complete)
+        if self._uncontrolled or unseen:
+            return Verdict("incomplete", complete)
+        if systematic is not None and systematic.exhausted:
+            return Verdict("exhausted", complete)
+        if systematic is not None and systematic.complete is not None and len(self._searching) == 1:
+            return Verdict("exhausted", complete, systematic.complete)
+        return Verdict("held", complete, coverage=self._coverage.estimate())
 
 
 def _checked(session: Session, program: Scenario[Any], ran: Run, number: int) -> str:

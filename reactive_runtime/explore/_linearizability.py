@@ -230,17 +230,42 @@ def check_linearizable(
     Origin:
         Linearizability is of Herlihy and Wing (1990); the manner of checking it that of Lincheck.
     """
+    _check_hypothesis()
+    _check_numbers(threads, calls, programs, schedules)
+    _check(operations, _made(make), _made(model))
+    program = _programs(operations, threads, calls)
+
+    def explored(drawn_program: Any, shrink: bool) -> tuple[str, Result]:
+        first, parts, last = drawn_program
+        scenario = operations_scenario(make, model, parts, before=first, after=last, consistency=consistency)
+        result = explore(scenario, schedules=schedules, seed=seed, points=points, modules=modules, shrink=shrink)
+        return scenario.name, result
+
+    return _searched(_name(make), program, explored, programs, seed)
+
+
+def _check_hypothesis() -> None:
     try:
-        from hypothesis import strategies
+        import hypothesis.strategies  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError("programs are drawn by hypothesis: pip install hypothesis") from error
+
+
+def _check_numbers(threads: int, calls: int, programs: int, schedules: int) -> None:
     for name, value, least, most in (("threads", threads, 2, len(NAMES)), ("calls", calls, 1, 4)):
         if type(value) is not int or not least <= value <= most:
             raise ValueError(f"check_linearizable: {name} must be {least} to {most}, not {value!r}")
     for name, value in (("programs", programs), ("schedules", schedules)):
         if type(value) is not int or value < 1:
             raise ValueError(f"check_linearizable: {name} must be 1 or more, not {value!r}")
-    _check(operations, _made(make), _made(model))
+
+
+def _programs(
+    operations: Mapping[str, Sequence[SearchStrategy[Any]] | Operation], threads: int, calls: int
+) -> SearchStrategy[Any]:
+    """Draws programs: the calls before, those of each thread, and those afterwards."""
+    from hypothesis import strategies
+
     given = {name: item if isinstance(item, Operation) else Operation(item) for name, item in operations.items()}
     drawing = strategies.one_of(
         *(
@@ -252,15 +277,7 @@ def check_linearizable(
     )
     some = strategies.lists(drawing, max_size=2)
     thread = strategies.lists(drawing, min_size=1, max_size=calls)
-    program = strategies.tuples(some, strategies.lists(thread, min_size=2, max_size=threads), some)
-
-    def explored(drawn_program: Any, shrink: bool) -> tuple[str, Result]:
-        first, parts, last = drawn_program
-        scenario = operations_scenario(make, model, parts, before=first, after=last, consistency=consistency)
-        result = explore(scenario, schedules=schedules, seed=seed, points=points, modules=modules, shrink=shrink)
-        return scenario.name, result
-
-    return _searched(_name(make), program, explored, programs, seed)
+    return strategies.tuples(some, strategies.lists(thread, min_size=2, max_size=threads), some)
 
 
 def _searched(

@@ -24,10 +24,10 @@ from reactive_runtime import atomics
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._thread_frames import thread_frames
 from reactive_runtime.explore._kinds import attributes_of
+from reactive_runtime.explore._locations import kept
 from reactive_runtime.explore._rewriting import SITES
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._task import WAITING, Task
-from reactive_runtime.explore._watching import kept
 
 if TYPE_CHECKING:
     from reactive_runtime.explore._tokens import Token

@@ -11,10 +11,10 @@ from types import FrameType
 
 from reactive_runtime._thread_frames import thread_frames
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore import _watching as watching
 from reactive_runtime.explore._carriers import ThreadCarriers, start_new_thread
 from reactive_runtime.explore._scheduler import Scheduler
 from reactive_runtime.explore._task import Stop
+from reactive_runtime.explore._watching import HOOK_FILES
 
 __all__ = ["Watchdog", "ends_where_no_thread_runs"]
 
@@ -45,7 +45,7 @@ class Watchdog:
             current = scheduler.current
             if now == before and scheduler.active and current is not scheduler.main and current is not None:
                 frame = thread_frames().get(current.ident)
-                stack = next((item for item in _stack(frame) if item.filename != watching.__file__), None)
+                stack = next((item for item in _stack(frame) if item.filename not in HOOK_FILES), None)
                 where = (
                     "somewhere"
                     if stack is None
