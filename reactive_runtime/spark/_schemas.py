@@ -311,9 +311,7 @@ class Elements:
             made[place] = row
         return made, first
 
-    def _picked(
-        self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str, begin: int = 0
-    ) -> list[Any]:
+    def _picked(self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str, begin: int = 0) -> list[Any]:
         try:
             return list(map(pick, elements))
         except (KeyError, AttributeError, TypeError, IndexError):

@@ -38,7 +38,11 @@ def test_a_frame_without_columns_is_refused_by_map_flow(spark: Any) -> None:
 
 @pytest.mark.parametrize("form", ["dicts", "tuples", "batches"])
 def test_columns_of_any_name_go_through_a_map_flow(form: Rows, spark: Any) -> None:
-    df = spark.range(3).toDF("n").selectExpr(*(f"n + {at} as `{name.replace('`', '``')}`" for at, name in enumerate(NAMES)))
+    df = (
+        spark.range(3)
+        .toDF("n")
+        .selectExpr(*(f"n + {at} as `{name.replace('`', '``')}`" for at, name in enumerate(NAMES)))
+    )
     schema = df.schema
     seen = map_flow(df, lambda flow: flow, schema, form=form, batch_rows=2)
     assert [tuple(row) for row in sorted(seen.collect())] == [tuple(range(n, n + 5)) for n in range(3)]
@@ -58,7 +62,10 @@ def test_two_columns_of_one_name_go_through_a_map_flow(form: Rows, spark: Any) -
 
 def test_a_struct_with_two_fields_of_one_name_comes_into_a_task(spark: Any) -> None:
     df = spark.sql("select named_struct('a', id, 'a', 'x') as s from range(1)")
-    assert map_flow(df, lambda flow: flow.map(lambda row: (str(row["s"]),)), "t string").collect()[0].t == "Row(a=0, a='x')"
+    assert (
+        map_flow(df, lambda flow: flow.map(lambda row: (str(row["s"]),)), "t string").collect()[0].t
+        == "Row(a=0, a='x')"
+    )
 
 
 def test_texts_with_a_length_come_out_as_collect_has_them(spark: Any) -> None:

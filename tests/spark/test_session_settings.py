@@ -24,7 +24,10 @@ CASES: dict[str, tuple[dict[str, str], str]] = {
         "select map_from_arrays(array(id, id), array(1, 2)) m from range(0, 3, 1, 2)",
     ),
     "parser": (LEGACY, "select to_date(concat('2020-1-', id + 31), 'yyyy-MM-dd') d from range(0, 3, 1, 2)"),
-    "nested": (LEGACY, "select from_json(concat('{\"t\":\"2020-1-', id + 31, '\"}'), 't date') j from range(0, 3, 1, 2)"),
+    "nested": (
+        LEGACY,
+        "select from_json(concat('{\"t\":\"2020-1-', id + 31, '\"}'), 't date') j from range(0, 3, 1, 2)",
+    ),
     "case": (
         {"spark.sql.caseSensitive": "true"},
         "select from_json('{\"A\":1}', 'a int') j from range(0, 3, 1, 2)",
