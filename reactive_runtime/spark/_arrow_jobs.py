@@ -181,8 +181,9 @@ class _Settings:
     def __init__(self, df: DataFrame) -> None:
         java: Any = df._jdf
         self._session: Any = java.sparkSession()
-        self._context: Any = df.sparkSession.sparkContext._jsc.sc()
-        self._active: Any = df.sparkSession.sparkContext._jvm.org.apache.spark.sql.classic.SparkSession
+        context: Any = df.sparkSession.sparkContext
+        self._context: Any = context._jsc.sc()
+        self._active: Any = context._jvm.org.apache.spark.sql.classic.SparkSession
         self.read()
         with self.set():  # what is not there is known before a job depends on it
             pass

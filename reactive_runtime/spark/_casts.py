@@ -202,7 +202,7 @@ def _no_negative_zero(given: Any, kind: Any, path: str) -> None:
     import pyarrow.compute as pc
 
     inverse = pc.divide(pa.scalar(1.0), given.cast(pa.float64()))
-    if pc.any(pc.equal(inverse, -math.inf)).as_py():
+    if pc.any(pc.equal(inverse, pa.scalar(-math.inf))).as_py():
         raise Misfit(0, path, f"-0.0 ({given.type}) would be 0 ({kind})")
 
 

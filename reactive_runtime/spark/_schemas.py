@@ -20,7 +20,6 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-
 from typing import (
     TYPE_CHECKING,
     Any,

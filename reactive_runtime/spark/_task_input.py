@@ -135,12 +135,10 @@ def failed(what: str, error: Exception, inputs: Iterable[TaskInput]) -> SparkErr
 def _sendable(error: Exception) -> Exception:
     try:
         text = "".join(traceback.format_exception(error))
-        text.encode()
-    except UnicodeEncodeError:
-        return SparkError(encodable(text))
     except Exception:  # foreign code: its text, its notes
         return SparkError(encodable(with_notes(error)))
-    return error
+    sent = encodable(text)
+    return error if sent == text else SparkError(sent)
 
 
 def _among(inputs: Iterable[TaskInput]) -> str:
