@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from reactive_runtime._core import primitives
 from reactive_runtime._states import Finding, State, findings_of, joined, line_of, scenario_of, state_of
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.spark._tables import settled, together
+from reactive_runtime.spark._tables import Together, missing, settled, together
 
 __all__ = ["Example", "Night", "Report", "Row", "load"]
 
@@ -190,13 +191,21 @@ def load(folder: Path | str) -> Report:
         raise TraceError(f"{folder}: has no verdict to report: judge its runs with `reactive-runtime verify {folder}`")
     for _ in range(_TRIES):
         before = _generation(tables)
-        report = _load(tables)
+        try:
+            report = _load(tables)
+        except TraceError:
+            if _generation(tables) == before and not before[1]:
+                raise
+            primitives.sleep(_PAUSE)  # while a verdict is replaced, its tables are of two
+            continue
         if _generation(tables) == before:
             return report
     raise TraceError(f"{tables}: a verifier replaces it all the time: make the report when it is done")
 
 
 _TRIES: Final = 10
+
+_PAUSE: Final = 0.1
 
 
 def _generation(tables: Path) -> tuple[int, bool]:
@@ -212,19 +221,22 @@ def _load(tables: Path) -> Report:
     last = together(tables)
     if last is not None and last.unable and not last.runs:  # what there is, is of an earlier night
         raise TraceError(f"{tables}: no run could be judged: {last.unable[0]}")
+    summary = _rows(tables / "summary")
+    _agree(tables, runs, summary, last)
     if not runs:
         raise TraceError(f"{tables}: names no run")
     names = {runs[0]["run"]} if last is None else set(last.runs)
     judged = [item for item in runs if item["run"] in names] or runs[:1]
     rows: dict[str, Row] = {}
     for run in judged:
-        for entry in _rows(tables / "summary", run["run"]):
-            rows.setdefault(entry["scenario"], Row(entry["scenario"])).add(entry)
+        for entry in summary:
+            if entry["run"] == run["run"]:
+                rows.setdefault(entry["scenario"], Row(entry["scenario"])).add(entry)
         for scenario, had in _loads(run.get("load")).items():
             if scenario in rows:
                 rows[scenario].had(had)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
-    judged_in = _judged_in(_rows(tables / "summary"), broken)
+    judged_in = _judged_in(summary, broken)
     together_found = joined(findings_of(run, judged_in.get(run["run"], {})) for run in judged)
     for scenario, finding in together_found.items():
         rows.setdefault(scenario, Row(scenario)).finding = finding
@@ -250,6 +262,49 @@ def _load(tables: Path) -> Report:
     by_name = sorted(rows.values(), key=lambda item: item.scenario)
     unable = [] if last is None else last.unable
     return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule, judged_in))
+
+
+def _agree(tables: Path, runs: Iterable[Cells], summary: Iterable[Cells], last: Together | None) -> None:
+    """TraceError where a table lacks what another, or `verdict.json`, says that it has.
+
+    Each breach is in `violations` only, and without it a run would look clean: `summary` counts the subscriptions.
+    """
+    if last is None:
+        raise _lacks(tables / "verdict.json", "is missing or damaged, and says which runs were judged together")
+    if part := missing(tables):
+        raise _lacks(tables / part, "is missing, and verdict.json names it")
+    known, summed = {item["run"] for item in runs}, {item["run"] for item in summary}
+    for table, names, others in (
+        ("runs", known, [("verdict.json", last.runs), ("summary", summed)]),
+        ("summary", summed, [("runs", known)]),
+    ):
+        for other, wanted in others:
+            if lost := sorted(set(wanted) - names):
+                raise _lacks(tables / table, f"has no row of run {lost[0]}, which {other} names")
+    found = _broken_subscriptions(tables / "violations")
+    for item in summary:
+        count = found.pop((item["run"], item["scenario"]), 0)
+        if item.get("broken", count) != count:
+            why = f"has {count:,} broken subscriptions of {item['scenario']} in run {item['run']}, and summary"
+            raise _lacks(tables / "violations", f"{why} {item['broken']:,}")
+    for run, scenario in found:
+        raise _lacks(tables / "summary", f"has no row of {scenario} in run {run}, which violations names")
+
+
+def _lacks(part: Path, why: str) -> TraceError:
+    return TraceError(f"{part}: {why}: judge the runs again with `reactive-runtime verify`")
+
+
+def _broken_subscriptions(table: Path) -> dict[tuple[str, str], int]:
+    """By run and scenario: how many subscriptions have a row."""
+    found: dict[tuple[str, str], int] = {}
+    for folder in sorted(table.glob("run=*")):
+        parts = [part.select(["scenario", "subscription"]) for _, part in _parts(folder)]
+        if parts:
+            each = _arrow().concat_tables(parts).group_by(["scenario", "subscription"]).aggregate([])
+            for item in each.group_by("scenario").aggregate([("subscription", "count")]).to_pylist():
+                found[unquote(folder.name.removeprefix("run=")), item["scenario"]] = item["subscription_count"]
+    return found
 
 
 def _of_link(rules: list[str], scenario: Finding) -> Finding:
@@ -350,22 +405,31 @@ def _rows(table: Path, run: str | None = None, counted: tuple[str, ...] = ()) ->
     `counted`: only how many there are of each kind, distinguished by these columns, and the sum of their `count`: a bad
     night has a row for each of a million subscriptions.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise MissingDependencyError("the report needs pyarrow: pip install 'reactive-runtime[cli,report]'") from error
     rows: list[Cells] = []
+    for of, found in _parts(table, run):
+        made = found.group_by(list(counted)).aggregate([("count", "count"), ("count", "sum")]) if counted else found
+        rows.extend({**item, "run": of} if of is not None else item for item in made.to_pylist())
+    return rows
+
+
+def _parts(table: Path, run: str | None = None) -> Iterator[tuple[str | None, Any]]:
+    """The files of a table, of one run or of all, each with its run; TraceError for one that can't be read."""
+    pa = _arrow()
     for file in sorted(table.glob("**/*.parquet")):
         of = unquote(file.parent.name.removeprefix("run=")) if file.parent.name.startswith("run=") else None
         if run is not None and of != run:
             continue
         try:
-            found = parquet.ParquetFile(file).read()
-            if counted:
-                found = found.group_by(list(counted)).aggregate([("count", "count"), ("count", "sum")])
+            yield of, pa.parquet.ParquetFile(file).read()
         except (OSError, pa.ArrowException) as error:
             why = next(iter(str(error).splitlines()), "")
             raise TraceError(f"{file}: is no whole Parquet file ({why})") from error
-        rows.extend({**item, "run": of} if of is not None else item for item in found.to_pylist())
-    return rows
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError("the report needs pyarrow: pip install 'reactive-runtime[cli,report]'") from error
+    return pa

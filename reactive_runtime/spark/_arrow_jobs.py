@@ -43,11 +43,12 @@ def jobs_of(what: str, df: DataFrame, ahead: int) -> PartitionJobs | None:
         return None
     try:
         sender = _sender_of(df.sparkSession.sparkContext)
+        settings = _Settings(df)
     except Exception as error:
         not_stopped(what, df.sparkSession)
         _log.warning("%s: rows come by toLocalIterator, since %s", what, error)
         return None
-    return PartitionJobs(what, df, ahead, sender)
+    return PartitionJobs(what, df, ahead, sender, settings)
 
 
 def batches_of(df: DataFrame) -> Generator[pyarrow.RecordBatch, None, None]:
@@ -70,10 +71,12 @@ class PartitionJobs:
         df: The DataFrame.
         ahead: How many jobs there may be at once.
         sender: Makes the function that sends a partition, from a host, a port, a secret, and a number of bytes.
+        settings: Those of its session.
     """
 
-    def __init__(self, what: str, df: DataFrame, ahead: int, sender: Callable[..., Any]) -> None:
+    def __init__(self, what: str, df: DataFrame, ahead: int, sender: Callable[..., Any], settings: _Settings) -> None:
         self._df = df
+        self._settings = settings
         self._context: Any = df.sparkSession.sparkContext
         host, bound = self._hosts()
         self._listener, port = _listening(what, bound, self._may_send())
@@ -85,13 +88,15 @@ class PartitionJobs:
 
     def _planned(self, ahead: int, sender: Callable[[int], Any]) -> list[tuple[Any, Any]]:
         settings, plans = None, list[Any]()
-        while settings != (settings := self._settings()):  # what Spark writes has to be what is read
+        while settings != (settings := self._forms()):  # what Spark writes has to be what is read
             zone, large = settings
+            self._settings.read()
             self.schema: pyarrow.Schema = arrow_fields(self._df.schema, zone, large=large)
-            one = self._batches()  # adaptive execution runs all but the last stage here
-            self.count: int = one.getNumPartitions()
-            # Where a job fails, Spark ends all that run over the same RDD: those that run at once do not share one.
-            plans = [one, *(self._batches() for _ in range(1, min(ahead, self.count)))]
+            with self._settings.set():
+                one = self._batches()  # adaptive execution runs all but the last stage here
+                self.count: int = one.getNumPartitions()
+                # Where a job fails, Spark ends all that run over the same RDD: those that run at once do not share one.
+                plans = [one, *(self._batches() for _ in range(1, min(ahead, self.count)))]
         sent, small = sender(0), sender(SMALL)
         return [tuple(plan.mapPartitionsWithIndex(fn, True) for fn in (sent, small)) for plan in plans]
 
@@ -127,7 +132,8 @@ class PartitionJobs:
     def _collect(self, rdd: Any, partitions: Sequence[int], spools: Sequence[Spool]) -> None:
         from pyspark.util import _load_from_socket
 
-        served = self._context._jvm.PythonRDD.runJob(self._context._jsc.sc(), rdd, list(partitions))
+        with self._settings.set():
+            served = self._context._jvm.PythonRDD.runJob(self._context._jsc.sc(), rdd, list(partitions))
         with _load_from_socket(served, _Messages()) as messages:  # type: ignore[arg-type]
             for spool in spools:
                 became, count = _RESULT.unpack(_next(messages))
@@ -139,7 +145,7 @@ class PartitionJobs:
                 else:
                     spool.returned(batches)
 
-    def _settings(self) -> tuple[str, bool]:
+    def _forms(self) -> tuple[str, bool]:
         """What decides in which form Spark sends batches: read before they are planned, and looked at again after."""
         conf: Any = self._df.sparkSession.conf
         large: str = conf.get(LARGE, "false")
@@ -162,6 +168,42 @@ class PartitionJobs:
         conf = self._context.getConf()
         local = str(self._context.master).startswith("local")
         return local or not any(conf.get(key, "false") == "true" for key in _ENCRYPTED)
+
+
+class _Settings:
+    """Those of a DataFrame's session, for jobs and plans, as those of an action have them.
+
+    A task has the settings that came with its job as properties, and knows of no session; what is planned takes those
+    of the active session. An action of Spark sees to both, and its RDD does not. They are those of the moment of
+    `read`: all partitions have the same.
+    """
+
+    def __init__(self, df: DataFrame) -> None:
+        java: Any = df._jdf
+        self._session: Any = java.sparkSession()
+        context: Any = df.sparkSession.sparkContext
+        self._context: Any = context._jsc.sc()
+        self._active: Any = context._jvm.org.apache.spark.sql.classic.SparkSession
+        self.read()
+        with self.set():  # what is not there is known before a job depends on it
+            pass
+
+    def read(self) -> None:
+        """Take what the session has now."""
+        self._read = self._session.conf().getAllAsJava()
+
+    @contextlib.contextmanager
+    def set(self) -> Iterator[None]:
+        """In the block, this thread has them."""
+        before = self._context.getLocalProperties()
+        properties = before.clone()
+        properties.putAll(self._read)
+        self._active.setActiveSession(self._session)
+        self._context.setLocalProperties(properties)
+        try:
+            yield
+        finally:
+            self._context.setLocalProperties(before)
 
 
 def _listening(what: str, host: str, may_send: bool) -> tuple[Listener, int]:

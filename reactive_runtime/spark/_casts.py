@@ -7,12 +7,13 @@ timestamp that becomes a date, and a zone; it makes an infinity of a double, and
 from __future__ import annotations
 
 import datetime
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._texts import shown
 from reactive_runtime.spark._plain_values import NOT_WHOLE, PARTS
-from reactive_runtime.spark._values import DOUBLED, Misfit, doubled, in_range
+from reactive_runtime.spark._values import DOUBLED, Misfit, doubled, in_range, twice
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -35,6 +36,7 @@ def cast(column: Any, field: Any, kind: DataType) -> Any:
     else:
         try:
             made = column.cast(field.type)
+            made.validate()  # of views of lists Arrow makes what it can't read itself
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise Misfit(0, "", str(error).strip().splitlines()[0]) from error
     if made.null_count and not field.nullable:
@@ -156,6 +158,8 @@ def _part(column: Any, child: Any) -> Any:
 def _same_fields(given: Any, made: Any, path: str) -> None:
     names = [field.name for field in given.type]
     wanted = [field.name for field in made.type]
+    if names != wanted and (name := twice(names) or twice(wanted)):
+        raise Misfit(0, f"{path}.{name}", "two fields have that name, so a batch has to have all in the schema's order")
     for name in wanted:
         if name not in names:
             raise Misfit(0, f"{path}.{name}", "the batch has no such field")
@@ -163,8 +167,9 @@ def _same_fields(given: Any, made: Any, path: str) -> None:
         if name not in wanted:
             raise Misfit(0, f"{path}.{name}", "is not in the schema")
     there = given.is_valid()
-    for name in wanted:
-        _same(given.field(name).filter(there), made.field(name).filter(there), f"{path}.{name}")
+    for place, name in enumerate(wanted):
+        at = place if names == wanted else names.index(name)
+        _same(given.field(at).filter(there), made.field(place).filter(there), f"{path}.{name}")
 
 
 def _same_values(given: Any, made: Any, path: str) -> None:
@@ -180,6 +185,8 @@ def _same_values(given: Any, made: Any, path: str) -> None:
             except OverflowError as error:
                 raise Misfit(0, path, str(error)) from error
         return
+    if pa.types.is_floating(kinds) and (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        _no_negative_zero(given, kind, path)
     try:
         back = made.cast(kinds, safe=False)
     except pa.ArrowException:
@@ -188,6 +195,15 @@ def _same_values(given: Any, made: Any, path: str) -> None:
         for one, other, became in zip(given, back, made, strict=True):
             if one != other:
                 raise Misfit(0, path, f"{_shown(one)} ({kinds}) would be {_shown(became)} ({kind})")
+
+
+def _no_negative_zero(given: Any, kind: Any, path: str) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    inverse = pc.divide(pa.scalar(1.0), given.cast(pa.float64()))
+    if pc.any(pc.equal(inverse, pa.scalar(-math.inf))).as_py():
+        raise Misfit(0, path, f"-0.0 ({given.type}) would be 0 ({kind})")
 
 
 def _shown(scalar: Any) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of", "form_of_schema"]
+__all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of", "form_of_schema", "sendable"]
 
 Rows = Literal["dicts", "tuples", "batches"]
 
@@ -112,7 +112,7 @@ class _Fetch:
                 yield from _parts(batch, rows)
 
     def _plan(self) -> PartitionJobs | None:
-        self._df = _sendable(self._df)
+        self._df = sendable(self._df)
         planned = jobs_of("from_dataframe", self._df, self._ahead)
         with self._lock:
             self._fetching, over = planned, self._over
@@ -170,10 +170,11 @@ class _Fetch:
             self._jobs.leave(_GRACE, fetching.close)
 
 
-def _sendable(df: DataFrame) -> DataFrame:
+def sendable(df: DataFrame) -> DataFrame:
     """The same rows, in types that can be sent as Arrow.
 
-    Structs with two fields of one name get others, which are not looked at, and maps that can only be empty get keys.
+    Structs with two fields of one name get others, which are not looked at, maps that can only be empty get keys, and
+    texts with a length are texts.
     """
     from pyspark.sql import functions
 
@@ -187,8 +188,10 @@ def _sendable(df: DataFrame) -> DataFrame:
 
 
 def _changed(kind: DataType) -> DataType:
-    from pyspark.sql.types import MapType, NullType, StringType, StructField, StructType
+    from pyspark.sql.types import CharType, MapType, NullType, StringType, StructField, StructType, VarcharType
 
+    if isinstance(kind, CharType | VarcharType):
+        return StringType()
     if isinstance(kind, MapType) and isinstance(kind.keyType, NullType):
         return MapType(StringType(), kind.valueType, kind.valueContainsNull)
     if isinstance(kind, StructType) and twice(kind.names):

@@ -16,7 +16,7 @@ from reactive_runtime._core import dropping
 from reactive_runtime._flow import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._schemas import Elements
-from reactive_runtime.spark._task_input import Counter, with_notes
+from reactive_runtime.spark._task_input import Counter, encodable, with_notes
 from reactive_runtime.spark._values import arrow_fields, twice
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class RowErrors:
             return pa.concat_tables(parts)
         self.failed += len(bad)
         nulls = (None,) * len(self._schema)
-        rows = [(*nulls, {"row": o.row, "error": _encodable(o.error), "attempts": o.attempts}) for _, o in bad]
+        rows = [(*nulls, {"row": o.row, "error": encodable(str(o.error)), "attempts": o.attempts}) for _, o in bad]
         places += [place for place, _ in bad]
         order = sorted(range(len(places)), key=places.__getitem__)
         return pa.concat_tables([*parts, self._errors.table(rows)]).take(order)
@@ -199,11 +199,6 @@ class RowErrors:
                 places.append(place)
                 tables.append(table)
         return places, tables, misfits
-
-
-def _encodable(text: str | None) -> str:
-    """The text with lone surrogates written out, which an error may have, and no string of Spark."""
-    return str(text).encode("utf-8", "backslashreplace").decode()
 
 
 def with_errors(what: str, schema: StructType, rows: StructType) -> StructType:

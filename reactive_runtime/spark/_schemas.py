@@ -36,7 +36,7 @@ from typing import (
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._casts import cast
-from reactive_runtime.spark._values import Misfit, arrow_fields, first_line, mapped, twice, writer
+from reactive_runtime.spark._values import Misfit, arrow_fields, first_line, mapped, mapping_of, names_of, twice, writer
 
 if TYPE_CHECKING:
     import pyarrow
@@ -84,7 +84,14 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
 
 
 def spark_schema(what: str, schema: Any) -> Any:
-    """The schema as Spark has it."""
+    """The schema as Spark has it; SparkError where it has no columns."""
+    made = _spark_schema(what, schema)
+    if not len(made):
+        raise SparkError(f"{what}: the schema has no columns, and Spark loses rows without any: give it one")
+    return made
+
+
+def _spark_schema(what: str, schema: Any) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if isinstance(schema, str) or hasattr(schema, "fieldNames"):
@@ -186,6 +193,8 @@ def _type(what: str, name: str, hint: Any, within: tuple[type, ...]) -> Any:
 class Elements:
     """Makes Arrow tables of elements: mappings, sequences in the order of the fields, objects, or Arrow batches.
 
+    A `Row` with names is read by these, whatever stands beside it, as a mapping is; one without names is a sequence.
+
     One for each subscription, which it counts the elements of; calls are serial.
     """
 
@@ -245,14 +254,14 @@ class Elements:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _columns(self, elements: Sequence[Any]) -> list[Any]:
-        first = elements[0]
         names = self._schema.names
+        elements, first = self._rows_by_name(elements)
         if self._twice is not None and not _is_series(type(first)):
             raise self._misfit(0, self._twice, f"two fields have that name, and {shown(first)} has one: use tuples")
         if isinstance(first, Mapping):
             plain = set(map(type, elements)) == {dict}  # else a key that is missing may be made up (`__missing__`)
             if not plain:
-                elements = [self._mapping(place, element) for place, element in enumerate(elements)]
+                self._all_are(elements, lambda element: isinstance(element, Mapping), "mapping")
             columns = [self._picked(elements, itemgetter(name) if plain else _held(name), name) for name in names]
             self._nothing_beside(elements)
         elif _is_series(type(first)):
@@ -260,29 +269,55 @@ class Elements:
             # A ninth of the time of zip(*elements), which makes an iterator of each.
             columns = [list(map(itemgetter(place), elements)) for place in range(len(names))]
         else:
+            self._all_are(elements, lambda element: not (isinstance(element, Mapping) or _is_series(type(element))), "")
             columns = [self._picked(elements, _attribute(name), name) for name in names]
         return [self._column(place, values) for place, values in enumerate(columns)]
 
-    def _mapping(self, place: int, element: Any) -> Mapping[str, Any]:
-        """An element among mappings as one: a `Row` has names too."""
-        if isinstance(element, Mapping):
-            return element
-        names = getattr(element, "__fields__", None)
-        if not isinstance(element, tuple) or names is None:
-            number = self._seen + place
-            raise SparkError(f"{self._what}: element {number}: {shown(element)} is no mapping, as the first was")
-        if name := twice(names):
-            raise self._misfit(place, name, f"two fields of {shown(element)} have that name: rename one")
-        return dict(zip(names, element, strict=True))
+    def _all_are(self, elements: Sequence[Any], fits: Callable[[Any], bool], kind: str) -> None:
+        """How an element is read is for its class to say, and not for where a batch begins: all are of one kind."""
+        for place, element in enumerate(elements):
+            if not fits(element):
+                said = f"is no {kind}, as" if kind else "has fields by key or by position, and no attributes, as"
+                raise SparkError(f"{self._what}: element {self._seen + place}: {shown(element)} {said} the first was")
 
-    def _picked(self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str) -> list[Any]:
+    def _rows_by_name(self, elements: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+        """The elements with each `Row` that has names put by these, and the first, whose kind all others have to be.
+
+        Where there are only such, they are tuples; else they are of the kind of the others.
+        """
+        from pyspark.sql.types import Row
+
+        if not any(issubclass(kind, Row) for kind in set(map(type, elements))):
+            return elements, elements[0]
+        named = [names_of(element) if isinstance(element, Row) else None for element in elements]
+        first: Any = next((element for element, own in zip(elements, named, strict=True) if own is None), ())
+        series, names = _is_series(type(first)), self._schema.names
+        made = list(elements)
+        for place, own in enumerate(named):
+            if own is None or (own == names and series):
+                continue
+            if self._twice is not None:
+                why = f"two fields have that name, and {shown(made[place])} has others: use tuples"
+                raise self._misfit(place, self._twice, why)
+            try:
+                row: Any = mapping_of(made[place], own)
+            except Misfit as misfit:
+                raise self._misfit(place, misfit.path[1:], misfit.why) from misfit
+            if not isinstance(first, Mapping):
+                self._nothing_beside([row], place)
+                values = [self._picked([row], _held(name), name, place)[0] for name in names]
+                row = tuple(values) if series else types.SimpleNamespace(**dict(zip(names, values, strict=True)))
+            made[place] = row
+        return made, first
+
+    def _picked(self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str, begin: int = 0) -> list[Any]:
         try:
             return list(map(pick, elements))
         except (KeyError, AttributeError, TypeError, IndexError):
             pass
         nullable = self._schema.field(name).nullable
         values = []
-        for place, element in enumerate(elements):
+        for place, element in enumerate(elements, begin):
             try:
                 values.append(pick(element))
             except (KeyError, AttributeError, TypeError, IndexError) as error:
@@ -291,11 +326,11 @@ class Elements:
                 values.append(None)
         return values
 
-    def _nothing_beside(self, elements: Sequence[Mapping[str, Any]]) -> None:
+    def _nothing_beside(self, elements: Sequence[Mapping[str, Any]], begin: int = 0) -> None:
         # One that has all fields has as many, or more; one that lacks some was looked at.
         known = set(self._schema.names)
         if set(map(len, elements)) != {len(known)}:
-            for place, element in enumerate(elements):
+            for place, element in enumerate(elements, begin):
                 if beside := sorted(map(str, element.keys() - known)):
                     raise self._misfit(place, beside[0], "is not in the schema")
 

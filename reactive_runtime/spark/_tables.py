@@ -30,7 +30,7 @@ from reactive_runtime.testing.trace import Held, metadata_of
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["EXAMPLES", "RUNS", "Draft", "Together", "facts", "one_verifier", "settled", "table", "together"]
+__all__ = ["EXAMPLES", "RUNS", "Draft", "Together", "facts", "missing", "one_verifier", "settled", "table", "together"]
 
 Columns = Mapping[str, str]
 """Names, and the functions of pyarrow that make their types."""
@@ -113,6 +113,17 @@ def together(to: Path) -> Together | None:
         return Together([str(run) for run in word["runs"]], [str(why) for why in word["unable"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def missing(to: Path) -> str:
+    """The first part that `verdict.json` says was written, and that is not there; empty where all are."""
+    try:
+        word = json.loads((to / _WORD).read_text(encoding="utf-8"))
+        parts = [f"{name}/{item}" for name, items in word.get("tables", {}).items() for item in items]
+        parts += [name for name, there in word.get("whole", {}).items() if there]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return ""
+    return next((item for item in parts if not any((to / item).glob("*.parquet"))), "")
 
 
 class Draft:

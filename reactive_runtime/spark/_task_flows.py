@@ -18,9 +18,10 @@ from reactive_runtime._core.arguments import at_least, check_callable, one_of, s
 from reactive_runtime._flow import Flow
 from reactive_runtime._homes import at_home
 from reactive_runtime._texts import shown
+from reactive_runtime.errors import SparkError
 from reactive_runtime.picklable import Scope
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark._frames import FORMS, Form, Rows, form_of, form_of_schema
+from reactive_runtime.spark._frames import FORMS, Form, Rows, form_of, form_of_schema, sendable
 from reactive_runtime.spark._row_errors import RowErrors, each_row, with_errors
 from reactive_runtime.spark._schemas import Elements, spark_schema
 from reactive_runtime.spark._spark_errors import not_stopped
@@ -29,7 +30,7 @@ from reactive_runtime.spark._task_input import Counter, TaskInput, failed
 from reactive_runtime.spark._task_metrics import TaskMetrics
 from reactive_runtime.spark._task_output import TaskOutput
 from reactive_runtime.spark._travel import travels
-from reactive_runtime.spark._values import arrow_fields, reader
+from reactive_runtime.spark._values import arrow_fields, mapping_of, names_of, reader, twice
 from reactive_runtime.spark._worker_stream import sent
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def map_flow(
         ValueError: `form` or `on_error` is none of the choices, a number is too small, two columns have one name and
             are to be dicts, `concurrency` is given without `on_error="column"`, or a `Pipeline` has an operator that
             would see a part of the rows only (see `by_partition`, `on_error`).
-        SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the session was
-            stopped, or its workers run a Python that can't do it.
+        SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the DataFrame or the
+            schema has no columns, the session was stopped, or its workers run a Python that can't do it.
 
     Demand:
         At most `batch_rows` rows are asked for, or wait to go on.
@@ -117,6 +118,8 @@ def map_flow(
         raise ValueError("map_flow: concurrency is for on_error='column'; else the operators of fn have their own")
     under_way = at_least("map_flow", "concurrency", 1, _UNDER_WAY if concurrency is None else concurrency)
     not_stopped("map_flow", df.sparkSession)
+    if not df.columns:
+        raise SparkError("map_flow: the DataFrame has no columns, and a task gets no rows without any: select one")
     workers_can("map_flow", df.sparkSession)
     task = _Task("map_flow", fn, schema, form, batch_rows, max_delay, metrics)
     task.form = form_of("map_flow", df, form, batch_rows)
@@ -125,7 +128,28 @@ def map_flow(
     elif not by_partition:
         _refuse_stateful(fn, "would see the rows of one partition only: if that is meant, say by_partition=True")
     travels("map_flow", fn)
-    return df.mapInArrow(task.batches, task.schema)
+    read = sendable(df)
+    if not all(map(_can_be_asked_for, df.columns)) or twice(map(str.lower, df.columns)):
+        read = read.toDF(*(f"c{place}" for place in range(len(df.columns))))
+        if form == "batches":
+            task.form = _Named(task.form, df.columns)
+    return read.mapInArrow(task.batches, task.schema)
+
+
+def _can_be_asked_for(name: str) -> bool:
+    """Whether PySpark finds a column by its name, as `mapInArrow` does: these it takes for a path, or for all."""
+    return not set(name) & set(".`*")
+
+
+class _Named:
+    """Batches with the names that their columns have in the DataFrame."""
+
+    def __init__(self, form: Form, names: list[str]) -> None:
+        self._form = form
+        self._names = names
+
+    def __call__(self, partition: Iterable[pyarrow.RecordBatch], first: int) -> Iterable[Any]:
+        return self._form((batch.rename_columns(self._names) for batch in partition), first)
 
 
 def _refuse_stateful(fn: object, why: str) -> None:
@@ -344,7 +368,8 @@ class _Task:
                     dropping.error_dropped(f"{self._what}: what a task did could not be counted", second)
                 if not isinstance(error, Exception):
                     raise
-                raise failed(self._what, error, taken) from error
+                made = failed(self._what, error, taken)
+                raise made from made.__cause__
             running.report()
 
 
@@ -415,6 +440,8 @@ def _in_lists(elements: Iterable[Any], most: int) -> Iterator[list[Any]]:
 
 def _values(element: Any, names: Sequence[str]) -> Iterable[Any]:
     """What an element has for each field of the schema; ValueError where it has other fields."""
+    if isinstance(element, tuple) and (own := names_of(element)) is not None and own != list(names):
+        element = mapping_of(element, own)
     if isinstance(element, Mapping):
         if element.keys() != set(names):
             raise ValueError(f"{shown(element)} has not the fields of the schema: {', '.join(names)}")

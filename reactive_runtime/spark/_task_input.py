@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from operator import length_hint
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from reactive_runtime.spark._frames import Form
 
-__all__ = ["Counter", "TaskInput", "failed", "with_notes"]
+__all__ = ["Counter", "TaskInput", "encodable", "failed", "with_notes"]
 
 
 class Counter:
@@ -115,16 +116,34 @@ def _frames(error: BaseException) -> Iterator[dict[str, Any]]:
         trace = trace.tb_next
 
 
+def encodable(text: str) -> str:
+    """The text with lone surrogates written out: an error may have them, and nothing that goes to Spark."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def failed(what: str, error: Exception, inputs: Iterable[TaskInput]) -> SparkError:
-    """The error of a task, with the partition and the row that it is about."""
+    """The error of a task, with the partition and the row that it is about.
+
+    Its cause is the error; where Spark's worker could not send the traceback of that, an error with it as text.
+    """
     rows = next((row for item in inputs if (row := item.found(error))), "") or _among(inputs)
-    made = SparkError(f"{what}: {_where()}{rows}: {with_notes(error)}")
-    made.__cause__ = error
+    made = SparkError(encodable(f"{what}: {_where()}{rows}: {with_notes(error)}"))
+    made.__cause__ = _sendable(error)
     return made
 
 
+def _sendable(error: Exception) -> Exception:
+    try:
+        text = "".join(traceback.format_exception(error))
+    except Exception:  # foreign code: its text, its notes
+        return SparkError(encodable(with_notes(error)))
+    sent = encodable(text)
+    return error if sent == text else SparkError(sent)
+
+
 def _among(inputs: Iterable[TaskInput]) -> str:
-    return f"one of the first {sum(item.count for item in inputs)} rows"
+    count = sum(item.count for item in inputs)
+    return f"one of the {count:,} rows that were taken" if count else "before a row was taken"
 
 
 def with_notes(error: BaseException) -> str:

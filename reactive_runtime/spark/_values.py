@@ -8,7 +8,7 @@ column does not fit is it looked through, for the value to name.
     timestamp     datetime, local, no zone     datetime: one without a zone is local
     timestamp_ntz datetime, no zone            datetime, no zone
     date          date                         date, or a datetime at midnight, no zone
-    struct        Row                          mapping, sequence, or object with these attributes
+    struct        Row                          mapping, Row by its names, sequence, or object with these attributes
     array         list                         list, tuple, array, set, or array of NumPy
     map           dict                         dict
     variant, geometry, a type of the user's    their own classes, both ways
@@ -49,6 +49,8 @@ __all__ = [
     "first_line",
     "in_range",
     "mapped",
+    "mapping_of",
+    "names_of",
     "reader",
     "twice",
     "without_tags",
@@ -558,11 +560,33 @@ class _StructWriter:
             raise Misfit(place, misfit.path, misfit.why) from misfit
 
 
+def names_of(value: Any) -> list[str] | None:
+    """The names of the fields of a `Row`; None of a tuple that is none, and of a `Row` without names."""
+    from pyspark.sql.types import Row
+
+    own: Any = getattr(value, "__fields__", None) if isinstance(value, Row) else None
+    return None if own is None else list(own)
+
+
+def mapping_of(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
+    """A `Row` by its names, which say where its values belong; Misfit where two are one."""
+    if name := twice(names):
+        raise Misfit(0, f".{name}", f"two fields of {shown(row)} have that name: rename one")
+    if len(names) != len(row):
+        raise Misfit(0, "", f"{shown(row)} has {len(row)} values, and {len(names)} names")
+    return dict(zip(names, row, strict=True))
+
+
 def _fields_of(value: Any, names: Sequence[str], required: Iterable[str]) -> Sequence[Any]:
     """What a value has for each of the names; Misfit where it lacks one, or has others.
 
-    A mapping may lack one that is not required, if all in it is known: what is not would be one misspelt.
+    A mapping may lack one that is not required, if all in it is known: what is not would be one misspelt. So may a
+    `Row` with names.
     """
+    if isinstance(value, tuple) and (own := names_of(value)) is not None:
+        if own == names:
+            return value
+        value = mapping_of(value, own)
     if isinstance(value, tuple | list):
         if len(value) != len(names):
             raise Misfit(0, "", f"{shown(value)} has {len(value)} values, and the schema {len(names)} fields")

@@ -127,7 +127,7 @@ def test_what_a_rule_broke_in_runs_before_is_folded(tmp_path: Path) -> None:
     folder = history(tmp_path, runs=24)
     tables = folder / "verdict"
     for run in range(23):
-        for name in ("violations", "examples"):
+        for name in ("violations", "examples", "summary"):
             file = tables / name / f"run=night-{run}" / "part-0.parquet"
             file.write_bytes((tables / name / "run=night-23" / "part-0.parquet").read_bytes())
     outline = Outline(page_of(load(folder)))
@@ -191,6 +191,10 @@ def test_a_million_broken_subscriptions_are_counted_and_not_listed(tmp_path: Pat
         }
     )
     parquet.write_table(many, folder / "verdict" / "violations" / "run=night-2" / "part-0.parquet")
+    file = folder / "verdict" / "summary" / "run=night-2" / "part-0.parquet"
+    rows = parquet.ParquetFile(file).read().to_pylist()
+    rows[1]["broken"] = 200_000
+    parquet.write_table(pa.Table.from_pylist(rows), file)
     (found,) = load(folder).broken
     assert (found["subscriptions"], found["count"], found["scenarios"]) == (200_000, 400_000, {"scenario_1"})
 
@@ -334,6 +338,67 @@ def test_a_report_that_cannot_be_made_leaves_none_of_an_earlier_night(tmp_path: 
     command = [sys.executable, "-m", "reactive_runtime", "report", str(tmp_path), "-o", str(old)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stderr.count("\n"), old.exists()) == (4, 1, False)
+
+
+LOST = {
+    "file of violations": (
+        "violations/run=night-2/part-0.parquet",
+        "violations: has 0 broken subscriptions of scenario_1",
+    ),
+    "run of violations": ("violations/run=night-2", "violations: has 0 broken subscriptions of scenario_1"),
+    "violations": ("violations", "violations: has 0 broken subscriptions of scenario_1 in run night-2, and summary 3"),
+    "run of the summary": ("summary/run=night-2", "summary: has no row of run night-2, which runs names"),
+    "older summary": ("summary/run=night-0", "summary: has no row of run night-0, which runs names"),
+    "summary": ("summary", "summary: has no row of run night-0, which runs names"),
+    "run": ("runs/run=night-2", "runs: has no row of run night-2, which verdict.json names"),
+    "older run": ("runs/run=night-1", "runs: has no row of run night-1, which summary names"),
+    "runs": ("runs", "runs: has no row of run night-2, which verdict.json names"),
+    "word": ("verdict.json", "verdict.json: is missing or damaged"),
+}
+"""What may go of a verdict, and what is said then."""
+
+
+@pytest.mark.parametrize("part", LOST)
+def test_a_verdict_of_which_a_part_is_lost_is_not_reported(part: str, tmp_path: Path) -> None:
+    lost, words = LOST[part]
+    tables = history(tmp_path) / "verdict"
+    if (tables / lost).is_dir():
+        shutil.rmtree(tables / lost)
+    else:
+        (tables / lost).unlink()
+    with pytest.raises(TraceError, match=f"verdict/{words}.*: judge the runs again"):
+        load(tmp_path)
+    command = [sys.executable, "-m", "reactive_runtime", "report", str(tmp_path), "-o", str(tmp_path / "report.md")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr.count("\n"), (tmp_path / "report.md").exists()) == (4, 1, False)
+
+
+def test_a_part_of_the_breaches_of_a_run_that_is_lost_is_missed(tmp_path: Path) -> None:
+    file = history(tmp_path) / "verdict" / "violations" / "run=night-2" / "part-0.parquet"
+    parquet.write_table(parquet.ParquetFile(file).read().slice(1), file)
+    with pytest.raises(TraceError, match=r"violations: has 2 broken subscriptions of scenario_1 .*, and summary 3"):
+        load(tmp_path)
+
+
+def test_breaches_of_a_scenario_that_the_summary_lacks_are_missed(tmp_path: Path) -> None:
+    tables = history(tmp_path) / "verdict"
+    file = tables / "summary" / "run=night-2" / "part-0.parquet"
+    rows = parquet.ParquetFile(file).read().to_pylist()
+    write(tables, "summary", "night-2", [row for row in rows if row["scenario"] != "scenario_1"])
+    with pytest.raises(TraceError, match=r"summary: has no row of scenario_1 in run night-2, which violations names"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["latency/run=night-2", "examples/run=night-2", "regressions"])
+def test_what_the_verdict_says_it_wrote_has_to_be_there(name: str, tmp_path: Path) -> None:
+    tables = history(tmp_path) / "verdict"
+    whole = name == "regressions"
+    word = {"tables": {} if whole else {name.split("/")[0]: ["run=night-2"]}, "whole": {name: True} if whole else {}}
+    (tables / "verdict.json").write_text(json.dumps({"runs": ["night-2"], "unable": [], **word}))
+    assert load(tmp_path).verdict == "broken"
+    shutil.rmtree(tables / name)
+    with pytest.raises(TraceError, match=f"verdict/{name}: is missing, and verdict.json names it"):
+        load(tmp_path)
 
 
 # -- what is kept -------------------------------------------------------------------------------------------------
