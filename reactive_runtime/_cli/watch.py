@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +38,9 @@ _AGAIN: Final = 0.5
 
 LEAVING: Final = 5.0
 """Seconds that a process has for its end when all is done and said: a task of a scenario may be stuck on a pool."""
+
+_LOOK: Final = 0.2
+"""Seconds between two looks whether the process has ended."""
 
 
 class Stop:
@@ -100,17 +105,10 @@ def watched(work: Callable[[], object], what: str = "the load", then: str = _LOA
         status = left.exit_code
         raise
     finally:
+        with contextlib.suppress(OSError, ValueError):  # the reader has gone, or a scenario has closed it
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
         os.write(said, bytes([status]))
-        primitives.Thread(target=_end_at_last, args=(status,), name="end at last", daemon=True).start()
-
-
-def _end_at_last(status: int) -> None:
-    """End the process where the interpreter has not: it waits without limit for threads that are no daemons."""
-    primitives.sleep(LEAVING)
-    with contextlib.suppress(OSError, ValueError):  # the reader has gone, or a scenario has closed it
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    os._exit(status)
 
 
 def _watch(child: int, heard: int, what: str, then: str) -> int:
@@ -120,21 +118,42 @@ def _watch(child: int, heard: int, what: str, then: str) -> int:
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        _, ended = os.waitpid(child, 0)
+        ended, received = _end_of(child, heard)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    os.set_blocking(heard, False)
-    try:
-        received = os.read(heard, 1)
-    except BlockingIOError:  # a process that a scenario has left behind still has the other end
-        received = b""
     os.close(heard)
     if received:
         return received[0]
     how = f"signal {os.WTERMSIG(ended)}" if os.WIFSIGNALED(ended) else f"status {os.WEXITSTATUS(ended)}"
     fault(f"{what} did not come to its end, its process ended with {how}; {then}")
     return INCOMPLETE
+
+
+def _end_of(child: int, heard: int) -> tuple[int, bytes]:
+    """How the process ended, and the status that it has said before.
+
+    It is ended where it has said its status and does not end: the interpreter waits without limit for threads that are
+    no daemons, and where its memory is used up it can't begin a thread that would end it. A process that a scenario has
+    left behind may keep the pipe open, so its end is looked for beside.
+    """
+    os.set_blocking(heard, False)
+    received = None  # b"": the other end is closed
+    end = math.inf
+    while True:
+        gone, ended = os.waitpid(child, os.WNOHANG)
+        if received is None:
+            select.select([heard], [], [], 0 if gone else _LOOK)
+            with contextlib.suppress(BlockingIOError):
+                received = os.read(heard, 1)
+                end = primitives.monotonic() + LEAVING if received else math.inf
+        elif not gone:
+            primitives.sleep(_LOOK / 10)
+        if gone:
+            return ended, received or b""
+        if primitives.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            end = math.inf
 
 
 def _die_with(parent: int) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "no_end",
     "note_assembly",
     "note_step",
+    "notes_of",
     "raised_over",
 ]
 
@@ -91,8 +92,8 @@ def _wrapped(error: BaseException) -> StopIteration | None:
 
 def _note_as(error: BaseException, fault: BaseException) -> None:
     """Take the notes over."""
-    there = getattr(fault, "__notes__", ())
-    for note in [note for note in getattr(error, "__notes__", ()) if note not in there]:
+    there = notes_of(fault)
+    for note in [note for note in notes_of(error) if note not in there]:
         add_note(fault, note)
 
 
@@ -112,6 +113,15 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return list(found.values())
 
 
+def notes_of(error: BaseException) -> list[str]:
+    """The notes on an error; a user may have put anything there, also what raises."""
+    try:
+        notes = getattr(error, "__notes__", ())
+        return [note for note in notes if isinstance(note, str)] if isinstance(notes, list | tuple) else []
+    except Exception:
+        return []
+
+
 def add_note(error: BaseException, note: str) -> None:
     """Add a note; an error whose class takes none goes on without."""
     with suppress(Exception):
@@ -122,7 +132,7 @@ def note_assembly(error: BaseException, operator: object, location: AssemblyLoca
     """Note on `error` which operator it came out of, unless it is known already."""
     if isinstance(error, SignalledError):
         return  # its publisher has noted it, or is not ours
-    if any(_NOTE in note or note.startswith(_NOWHERE) for note in getattr(error, "__notes__", ())):
+    if any(_NOTE in note or note.startswith(_NOWHERE) for note in notes_of(error)):
         return
     add_note(error, f"in {operator}, {_NOTE}{location[0]}:{location[1]}" if location else f"{_NOWHERE}{operator}")
 

@@ -315,6 +315,9 @@ class AsyncIteration(AsyncIterator[T]):
         self._under_way = True
         try:
             element = await waiting.next()
+        except StopAsyncIteration as error:
+            self._close()
+            raise RuntimeError("the flow failed with StopAsyncIteration, which is no end of this loop") from error
         except Exception:
             self._close()
             raise

@@ -6,6 +6,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -17,7 +18,7 @@ from reactive_runtime._core.arguments import (
     is_coroutine_function,
     works_apart,
 )
-from reactive_runtime._core.assembly import an_exception
+from reactive_runtime._core.assembly import an_exception, notes_of
 from reactive_runtime._core.combinator import PENDING, InnerSubscription
 from reactive_runtime._core.exits import contained, interrupts, submitted, taken_back
 from reactive_runtime._core.flow_base import FlowBase
@@ -240,10 +241,13 @@ class _Calls(Tasks):
         """The task is done. `outcome`: what the thread left; None: it was cancelled, it raised, or it ran elsewhere."""
         made: list[Any] = []
         raised: BaseException | None = None
+        unsent: BaseException | None = None  # a chunk could not be pickled, or what its worker returned could not
         if outcome is not None:
             made, raised = outcome
         elif not future.cancelled():
             raised = future.exception()
+            if self.far and len(flight.element) > 1:
+                unsent = raised
             if raised is None:
                 made, raised = self._returned(future.result())
             elif not (self.far or flight.begun or isinstance(raised, BrokenExecutor)):
@@ -258,6 +262,9 @@ class _Calls(Tasks):
                 # The pool may have its lock while it fails these: this thread, which may go on to `news`, begins none.
                 # Any thread writes it, and only ever 0; another thread that still sees the number before is refused.
                 self.concurrency = 0
+            elif unsent is not None:
+                _note(unsent, f"for a chunk of {len(flight.element)} elements, or for their results")
+                self.discard(*flight.element)
             elif raised is not None:
                 self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
         if isinstance(error, Exception):
@@ -294,7 +301,9 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
             error = _picklable(raised) if far else raised
             if len(elements) > 1:
                 _note(error, f"for element {number} of a chunk of {len(elements)}: {shown(element)}")
-            if not made or (interrupts(error) and not far):  # as it is, with what the executor adds to it
+            # As it is, with what the executor adds to it. A chunk of another process has returned its error: where it
+            # raised one, the chunk itself could not be sent, or its results could not.
+            if (not made and not (far and len(elements) > 1)) or (interrupts(error) and not far):
                 if error is raised:
                     raise
                 raise error from raised
@@ -319,5 +328,6 @@ def _picklable(error: BaseException) -> BaseException:
 def _note(error: BaseException, note: str) -> None:
     """Add a note to the error, in place of one of the same kind: one instance may be raised again and again."""
     kind = note.split(maxsplit=2)[:2]
-    others = [item for item in getattr(error, "__notes__", ()) if item.split(maxsplit=2)[:2] != kind]
-    error.__notes__ = [*others, note]
+    others = [item for item in notes_of(error) if item.split(maxsplit=2)[:2] != kind]
+    with suppress(Exception):  # an error that takes none goes on without
+        error.__notes__ = [*others, note]

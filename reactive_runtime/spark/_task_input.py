@@ -10,6 +10,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.assembly import notes_of
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
 
@@ -148,7 +149,7 @@ def _among(inputs: Iterable[TaskInput]) -> str:
 
 def with_notes(error: BaseException) -> str:
     """The error in one line, with what was noted on it."""
-    notes = "; ".join(getattr(error, "__notes__", ()))
+    notes = "; ".join(notes_of(error))
     try:
         said = str(error)
     except Exception as second:  # foreign code

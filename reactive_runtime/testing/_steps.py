@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Self, TypeVar
@@ -420,7 +420,8 @@ class _Run:
         except AssertionError as error:
             self._fail(str(error) or "AssertionError", error, where=where)
         except BaseException as error:
-            error.add_note(f"{where}; {self._check.history()}")
+            with suppress(Exception):  # an error that takes none goes on without
+                error.add_note(f"{where}; {self._check.history()}")
             self._fails(error)
         finally:
             self._acting = outer

@@ -542,3 +542,20 @@ def test_a_with_block_closes_its_loop(source: TestPublisher[int]) -> None:
             elements.next(timeout=0)
         assert not source.cancelled
     assert source.cancelled
+
+
+def test_an_async_loop_is_not_ended_by_an_error_of_that_name() -> None:
+    def fn(n: int) -> int:
+        if n == 2:
+            raise StopAsyncIteration
+        return n
+
+    async def main() -> None:
+        got = []
+        with pytest.raises(RuntimeError, match="StopAsyncIteration") as raised:
+            async for n in Flow.range(5).map(fn).iterate_async():
+                got.append(n)
+        assert got == [0, 1]
+        assert isinstance(raised.value.__cause__, StopAsyncIteration)
+
+    asyncio.run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -182,3 +183,78 @@ def test_the_error_of_a_function_has_no_such_note() -> None:
     with ThreadPoolExecutor(1) as pool, pytest.raises(TypeError) as raised:
         Flow.just(1).map_parallel(len, pool).block()  # type: ignore[arg-type]
     assert "did not call" not in " ".join(raised.value.__notes__)
+
+
+def unpicklable_at_two(n: int) -> object:
+    return (lambda: n) if n == 2 else n
+
+
+@pytest.mark.parametrize("what", ["an element", "a result"])
+def test_a_chunk_that_cannot_be_pickled_is_discarded_whole(what: str) -> None:
+    elements: list[object] = [0, 1, threading.Lock(), 3] if what == "an element" else [0, 1, 2, 3]
+    fn = unpicklable_at_two if what == "a result" else same
+    discarded: list[object] = []
+    with ProcessPoolExecutor(1) as processes, pytest.raises(Exception, match=r"pickle") as raised:  # noqa: PT011
+        flow = Flow.from_iterable(elements).map_parallel(fn, processes, chunk=4).do_on_discard(discarded.append)
+        flow.to_list().block()
+    assert discarded == elements
+    assert "for a chunk of 4 elements, or for their results" in raised.value.__notes__
+
+
+def same(element: object) -> object:
+    return element
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenError(Exception):
+    number: int
+
+
+def with_notes(notes: object) -> Exception:
+    error = ValueError("bad row")
+    error.__notes__ = notes  # type: ignore[assignment]
+    return error
+
+
+class RaisesNotesError(ValueError):
+    @property
+    def __notes__(self) -> list[str]:
+        raise OSError("no notes")
+
+
+ODD = {
+    "no notes": lambda: with_notes(None),
+    "a number": lambda: with_notes([5]),
+    "a property": lambda: RaisesNotesError("bad row"),
+    "frozen": lambda: FrozenError(2),
+}
+
+
+async def in_a_coroutine(fn: Callable[[int], int], n: int) -> int:
+    return fn(n)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("way", ["map", "coroutine", "chunks of 1", "chunks of 3", "a boundary", "again"])
+@pytest.mark.parametrize("odd", ODD)
+def test_an_error_that_takes_no_notes_comes_out_as_it_is(odd: str, way: str) -> None:
+    def fn(n: int) -> int:
+        if n == 2:
+            raise ODD[odd]()
+        return n
+
+    got: list[int] = []
+    with ThreadPoolExecutor(2) as pool:
+        source = Flow.range(5)
+        flow = {
+            "map": source.map(fn),
+            "coroutine": source.flat_map(partial(in_a_coroutine, fn), concurrency=1),
+            "chunks of 1": source.map_parallel(fn, pool),
+            "chunks of 3": source.map_parallel(fn, pool, chunk=3),
+            "a boundary": source.map(fn).publish_on(pool),
+            "again": source.map(fn).retry(1),
+        }[way]
+        with pytest.raises((ValueError, FrozenError)) as raised:
+            flow.do_on_next(got.append).to_list().block(timeout=20)
+    assert type(raised.value) is type(ODD[odd]())
+    assert got[:2] == [0, 1]

@@ -499,6 +499,32 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
     assert holds(the_run(out)).complete is False
 
 
+STUCK_AT_ITS_END = """
+import threading
+from reactive_runtime._cli.watch import watched
+from reactive_runtime._core import primitives
+import typer
+
+def work():
+    threading.Thread(target=threading.Event().wait).start()  # the interpreter waits for it
+    for door in (threading, primitives):
+        door.Thread = lambda **_: threading.Event().wait()  # no memory is left to begin another
+    print("the verdict", flush=True)
+    raise typer.Exit(1)
+
+app = typer.Typer()
+app.command()(lambda: watched(work))
+app()
+"""
+
+
+def test_a_process_that_can_begin_no_thread_comes_to_its_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK_AT_ITS_END], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "the verdict\n", "")
+
+
 @pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
 @pytest.mark.parametrize("way", ["sys.exit(0)", "raise KeyboardInterrupt", "raise Odd"])
 def test_an_exit_out_of_a_scenario_is_its_own_and_the_others_go_on(way: str, pool: str, tmp_path: Path) -> None:
