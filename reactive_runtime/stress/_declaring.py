@@ -434,12 +434,21 @@ def find(
             name or the tag.
     """
     found: dict[str, Scenario] = {}
-    for module in _modules(where, skipped):
+    unread: list[ScenarioError] = []
+
+    def without(file: Path, error: ScenarioError) -> None:
+        assert skipped is not None
+        unread.append(error)
+        skipped(file, error)
+
+    for module in _modules(where, None if skipped is None else without):
         for item in _declared(module):
             other = found.setdefault(item.name, item)
             if other.file != item.file:  # else it is imported from there
                 where_both = f"in {other.file} and in {item.file}"
                 raise ScenarioError(f"two scenarios are named {item.name!r}, {where_both}: rename one")
+    if not found and unread:
+        raise unread[0]
     if not found:
         raise ScenarioError(f"{where}: no scenarios there: a scenario is a function under @scenario")
     chosen = found

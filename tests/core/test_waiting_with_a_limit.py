@@ -551,11 +551,10 @@ def test_an_async_loop_is_not_ended_by_an_error_of_that_name() -> None:
         return n
 
     async def main() -> None:
-        got = []
+        elements = Flow.range(5).map(fn).iterate_async()
+        assert [await anext(elements), await anext(elements)] == [0, 1]
         with pytest.raises(RuntimeError, match="StopAsyncIteration") as raised:
-            async for n in Flow.range(5).map(fn).iterate_async():
-                got.append(n)
-        assert got == [0, 1]
+            await anext(elements)
         assert isinstance(raised.value.__cause__, StopAsyncIteration)
 
     asyncio.run(main())

@@ -126,6 +126,14 @@ def test_a_scenario_file_that_does_not_import_is_named(tmp_path: Path) -> None:
         find(tmp_path)
 
 
+def test_the_only_file_that_does_not_import_is_named(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text("1 / 0")
+    skipped: list[Path] = []
+    with pytest.raises(ScenarioError, match=r"theirs\.py: can't be imported: ZeroDivisionError"):
+        find(tmp_path, skipped=lambda file, error: skipped.append(file))
+    assert skipped == [tmp_path / "theirs.py"]
+
+
 def test_a_scenario_file_that_ends_the_process_is_named(tmp_path: Path) -> None:
     (tmp_path / "ends.py").write_text("import sys\nsys.exit(0)\n")
     with pytest.raises(ScenarioError, match=r"ends\.py: can't be imported: SystemExit: 0"):
