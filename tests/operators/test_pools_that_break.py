@@ -192,7 +192,7 @@ def unpicklable_at_two(n: int) -> object:
 @pytest.mark.parametrize("what", ["an element", "a result"])
 def test_a_chunk_that_cannot_be_pickled_is_discarded_whole(what: str) -> None:
     elements: list[object] = [0, 1, threading.Lock(), 3] if what == "an element" else [0, 1, 2, 3]
-    fn = unpicklable_at_two if what == "a result" else same
+    fn: Any = unpicklable_at_two if what == "a result" else same
     discarded: list[object] = []
     with ProcessPoolExecutor(1) as processes, pytest.raises(Exception, match=r"pickle") as raised:
         Flow.from_iterable(elements).map_parallel(fn, processes, chunk=4).do_on_discard(discarded.append).block()
@@ -217,11 +217,11 @@ def with_notes(notes: object) -> Exception:
 
 class RaisesNotesError(ValueError):
     @property
-    def __notes__(self) -> list[str]:
+    def __notes__(self) -> list[str]:  # type: ignore[override]
         raise OSError("no notes")
 
 
-ODD = {
+ODD: dict[str, Callable[[], Exception]] = {
     "no notes": lambda: with_notes(None),
     "a number": lambda: with_notes([5]),
     "a property": lambda: RaisesNotesError("bad row"),
