@@ -6,14 +6,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyspark.sql
 import pytest
-from pyspark.sql import Row, types
+from pyspark.sql import types
 from sinks import PATIENCE
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import TaskFlow
 from reactive_runtime.spark._schemas import Elements
+
+Row: Any = pyspark.sql.Row  # its types know of no values without names
 
 pytestmark = pytest.mark.timeout(300)
 

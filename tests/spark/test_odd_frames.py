@@ -115,5 +115,5 @@ def test_what_arrow_cannot_cast_names_element_and_field(column: Any, kind: str, 
 def test_a_struct_with_two_fields_of_one_name_is_cast_by_position(spark: Any) -> None:
     column = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
     schema = types.StructType().add("a", types.StructType().add("x", "integer").add("x", "integer"))
-    made = Elements("to_spark", schema).table([pa.table({"a": column})]).column("a").chunk(0)
+    made: Any = Elements("to_spark", schema).table([pa.table({"a": column})]).column("a").chunk(0)
     assert [made.field(place).to_pylist() for place in range(2)] == [[1], [2]]

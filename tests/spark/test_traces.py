@@ -389,7 +389,13 @@ def test_what_is_slower_is_named_and_is_exit_status_1_where_that_is_asked_for(sp
     out = tmp_path / "out"
     for night in range(FEWEST + 1):
         facts = {"started": f"2026-11-{night:02}", "complete": True, "python": "3.11.7", "machine": "here"}
-        for name, row in (("runs", facts), ("latency", {"scenario": "", "what": DEMAND, "p50": 5_000})):
+        amounts = {"subscriptions": 1, "signals": 1, "cancelled": 0, "late_max": 0, "late_inside_max": 0}
+        rows = {
+            "runs": facts,
+            "summary": {"scenario": "", "broken": 0, **amounts},
+            "latency": {"scenario": "", "what": DEMAND, "p50": 5_000},
+        }
+        for name, row in rows.items():
             (out / name / f"run={night}").mkdir(parents=True)
             parquet.write_table(pa.Table.from_pylist([row]), out / name / f"run={night}" / "part-0.parquet")
     run = tmp_path / "runs" / "date=2026-11-22" / "run=slow"
