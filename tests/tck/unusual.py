@@ -1191,6 +1191,14 @@ class FetchesMany(Relay):
 
 
 @listed(PROCESSORS)
+class KeepsAll(Relay):
+    """Requests all there is before any is wanted, and keeps it."""
+
+    def wanted(self) -> int:
+        return 0 if self.asked else MAX_DEMAND
+
+
+@listed(PROCESSORS)
 class RefillsLast(Relay):
     """Requests a batch of four when all of the last one has gone out."""
 
