@@ -20,6 +20,7 @@ from reactive_runtime.tck._environment import (
 from reactive_runtime.tck._helper import HelperPublisher
 from reactive_runtime.tck._manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck._probes import ManualSubscriber
+from reactive_runtime.tck._publisher_extra import LONG
 from reactive_runtime.tck._publisher_verification import PublisherVerification
 from reactive_runtime.tck._subscriber import Stage, TckError
 from reactive_runtime.tck._verification import check
@@ -57,9 +58,12 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         raise NotImplementedError(f"{type(self).__name__} has to define create_identity_processor(self, buffer_size)")
 
     def create_publisher(self, elements: int) -> Publisher[T]:
-        """A new processor, subscribed to a helper publisher."""
+        """A new processor, subscribed to a helper publisher of so many elements, or of as many as checks look at.
+
+        A processor may request all there is, and the helper signals inside of that request: it has to return.
+        """
         processor = self._processor()
-        self.create_helper_publisher(elements).subscribe(processor)
+        self.create_helper_publisher(min(elements, LONG)).subscribe(processor)
         return processor
 
     def create_failed_publisher(self) -> Publisher[T] | None:

@@ -24,7 +24,7 @@ __all__ = ["ExtraPublisherChecks"]
 T = TypeVar("T")
 
 LONG = 5_000
-"""Elements of a stream that is long: longer than the batches in which publishers work."""
+"""Elements of a stream that is long: longer than the batches in which publishers work. No check looks at more."""
 
 MANY = 1_000
 """Elements of a stream that are requested one by one."""

@@ -314,8 +314,29 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_must_be_answered_where_all_was_requested(self, env: TestEnvironment) -> None:
-        """With MAX_DEMAND requested, `request(-1)` inside an early `on_next` is answered before the stream ends."""
-        self._refused_inside(env, lambda item: item.ask(-1), MAX_DEMAND)
+        """With MAX_DEMAND requested, `request(-1)` inside an early `on_next` is answered before the stream ends.
+
+        A publisher that takes calls from a mailbox may hear it too late for that. Then all but one element are
+        requested of another one: its answer comes after all of these, or it could have been in time here.
+        """
+        elements = self._as_many(FAR)
+
+        def to_its_turn(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(MAX_DEMAND)
+            env.happens(subscriber.has_ended)
+            all_came = subscriber.completions and len(subscriber.elements) == elements
+            if not (all_came and self._hears_late(env, elements, subscriber.turn)):
+                self._answered(env, subscriber)
+
+        self._thrice(env, self._publisher(env, elements), to_its_turn, may_fail=True, then=_at_its_turn(_refused))
+
+    def _hears_late(self, env: TestEnvironment, elements: int, turn: int) -> bool:
+        """Whether an invalid request inside an early `on_next` is answered when all that was requested has come."""
+        publisher = self._publisher(env, elements)
+        subscriber = self._subscribe(env, publisher, may_fail=True, turn=turn, then=_at_its_turn(_refused))
+        subscriber.request(elements - 1)
+        self._answered(env, subscriber)
+        return len(subscriber.elements) == elements - 1
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_from_another_thread_must_be_answered(self, env: TestEnvironment) -> None:
@@ -501,3 +522,8 @@ class StatePublisherChecks(PublisherFactory[T]):
 def _at_its_turn(act: Act) -> Callable[[ManualSubscriber[Any], object], object]:
     """What a subscriber does inside the `on_next` whose turn it is."""
     return lambda subscriber, element: act(subscriber) if len(subscriber.elements) == subscriber.turn else None
+
+
+def _refused(subscriber: ManualSubscriber[Any]) -> None:
+    """An invalid request, from inside a signal."""
+    subscriber.ask(-1)

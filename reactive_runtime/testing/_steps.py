@@ -42,6 +42,9 @@ STRANGERS: Final = 3
 MOST: Final = 1_000_000
 """Signals that wait for the thread that verifies, at most, where they come from a call that it is inside of."""
 
+MANY: Final = 100_000
+"""Such signals, beyond which they may not come for longer than `timeout`."""
+
 _Match = Callable[[str, Any], str | None]
 """What is wrong with a signal, or None. What it raises is of a predicate, or of a comparison."""
 
@@ -57,6 +60,8 @@ class _Step:
     """What the step does, where it is for no signal."""
     cancels: bool = False
     """It is `then_cancel`, which is taken as soon as it is due, also inside a signal."""
+    silent: bool = False
+    """It is `expect_no_event`, which fails where a signal waits for it."""
 
 
 class StepVerifier(Generic[T]):
@@ -135,11 +140,12 @@ class StepVerifier(Generic[T]):
         count: int = 1,
         act: Callable[[_Run], object] | None = None,
         cancels: bool = False,
+        silent: bool = False,
     ) -> Self:
         if match is not None and self._cancels:
             raise ValueError(f"{text} after then_cancel(): nothing is expected there; what still comes is dropped")
         self._cancels = self._cancels or cancels
-        self._steps.append(_Step(text, match, count, act, cancels))
+        self._steps.append(_Step(text, match, count, act, cancels, silent))
         return self
 
     def expect_next(self, *elements: T) -> Self:
@@ -230,7 +236,7 @@ class StepVerifier(Generic[T]):
             ValueError: `seconds` is below 0, or not finite.
         """
         seconds_of("expect_no_event", "seconds", seconds)
-        return self._step(f"expect_no_event({seconds:g})", act=lambda run: run.silence(seconds))
+        return self._step(f"expect_no_event({seconds:g})", act=lambda run: run.silence(seconds), silent=True)
 
     def then_wait(self, seconds: float) -> Self:
         """Move the virtual clock on by `seconds`.
@@ -372,6 +378,7 @@ class _Run:
         self._over = False  # the end was expected, or cancelled
         self._cancelled = False  # others may read a stale False, and request after a cancel: that does nothing (3.6)
         self._late = 0  # signals on this thread since then
+        self._since = primitives.monotonic()  # when the first signal came of those that wait, and come on this thread
 
     # -- on the thread that verifies --------------------------------------------------------------------------
 
@@ -431,6 +438,8 @@ class _Run:
         while not (self._busy or self._failed()):
             step = self._steps[self._at] if self._at < len(self._steps) else None
             if step is not None and step.act is not None:
+                if step.silent and not self._acting:  # the call that signals may have no end
+                    self._refuse_what_waits()
                 if not step.cancels or not self._check.subscribed:
                     return
                 self._act(step)
@@ -446,6 +455,12 @@ class _Run:
                 self._fail(f"{described(*event)} came")
                 return
             self._hold(step.match, *event)
+
+    def _refuse_what_waits(self) -> None:
+        with self._changed:
+            event = self._events[0] if self._events else None
+        if event is not None:
+            self._fail(f"{described(*event)} came")
 
     def _hold(self, match: _Match, signal: str, value: Any) -> None:
         self._busy = True
@@ -668,7 +683,10 @@ class _Run:
                 event = self._events[0] if self._events else None
             if event is not None:  # it decides: what signals without end is cancelled
                 self._fail(f"{described(*event)} came", where=self._acting)
-        if waiting > MOST and not self._failed():
+        if waiting == 1:
+            self._since = primitives.monotonic()
+        long = waiting > MANY and primitives.monotonic() - self._since > self._timeout
+        if (long or waiting > MOST) and not self._failed():
             what = "signals came from a call that is still under way, and wait for this step: request less (demand=)"
             self._fail(f"{waiting:,} {what}", where=self._acting)
         if self._failed():

@@ -1199,6 +1199,15 @@ class NoAnswerWhileItSignals(Subscription):
             super().invalid(n)
 
 
+@breaks("extra_spec309_an_invalid_request_must_be_answered_where_all_was_requested")
+class NoAnswerWhereAllIsWanted(Subscription):
+    """Ignores an invalid request under unbounded demand."""
+
+    def invalid(self, n: int) -> None:
+        if self.demand != MAX_DEMAND:
+            super().invalid(n)
+
+
 @breaks("extra_spec309_an_invalid_request_must_be_answered_after_elements_have_come")
 class NoAnswerAfterElements(Subscription):
     """Ignores an invalid request after the first element."""

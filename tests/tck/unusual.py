@@ -254,6 +254,31 @@ class ThreadEach(Source):
 
 
 @listed(PUBLISHERS)
+class DrainsBetweenCalls(Source):
+    """Has its calls in a queue for its thread, and signals all that is due before it takes the next one."""
+
+    class Subscription(Drain):
+        def __init__(self, publisher: Any, subscriber: Any) -> None:
+            super().__init__(publisher, subscriber)
+            self.calls: queue.SimpleQueue[Signal] = queue.SimpleQueue()
+
+        def open(self) -> None:
+            on_a_thread(self.run)
+
+        def run(self) -> None:
+            super().open()
+            while not self.over:
+                self.calls.get()()
+
+        def request(self, n: int, /) -> None:
+            self.calls.put(partial(super().request, n))
+
+        def cancel(self) -> None:
+            super().cancel()  # a flag, which each signal looks at
+            self.calls.put(self.dispatch)
+
+
+@listed(PUBLISHERS)
 class SlowElsewhere(Source):
     """Takes 50 ms for each element, on a thread for each subscription."""
 
@@ -1188,6 +1213,14 @@ class FetchesMany(Relay):
     """Prefetches a thousand elements."""
 
     capacity = 1000
+
+
+@listed(PROCESSORS)
+class KeepsAll(Relay):
+    """Requests all there is before any is wanted, and keeps it."""
+
+    def wanted(self) -> int:
+        return 0 if self.asked else MAX_DEMAND
 
 
 @listed(PROCESSORS)

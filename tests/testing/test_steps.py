@@ -161,6 +161,22 @@ def test_steps_that_wait_for_an_endless_call_name_what_to_do(monkeypatch: pytest
         StepVerifier(endless()).expect_next(0).then(lambda: None).expect_next(1).then_cancel().verify()
 
 
+def test_silence_is_broken_by_the_first_signal_of_an_endless_call() -> None:
+    came: list[int] = []
+    flow = endless().do_on_next(came.append)
+    with pytest.raises(AssertionError, match=r"^step 2, expect_no_event\(0\.1\): on_next\(1\) came"):
+        StepVerifier(flow).expect_next(0).expect_no_event(0.1).then_cancel().verify()
+    assert came == [0, 1]
+
+
+def test_steps_wait_for_an_endless_call_no_longer_than_for_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MANY", 100)
+    monkeypatch.setattr(steps, "MOST", 1_000_000_000)
+    with pytest.raises(AssertionError, match=r"^step 2, then\(\): [\d,]+ signals came from a call"):
+        StepVerifier(endless()).expect_next(0).then(lambda: None).then_cancel().verify(timeout=0.05)
+    StepVerifier(Flow.range(90)).then(lambda: None).expect_next_count(90).expect_complete().verify(timeout=0)
+
+
 def test_a_publisher_that_goes_on_for_ever_after_a_cancel_is_named_by_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf:
         def subscribe(self, subscriber: Any, /) -> None:
