@@ -208,6 +208,11 @@ class _Limit:
         if closed:
             waiting.fail(_ClosedError())
 
+    def ends(self) -> None:
+        """The loop has ended: there is nothing to wake, and neither of the two keeps the other."""
+        with self._lock:
+            self._waiting = None
+
     def close(self) -> None:
         """End the loop of another thread."""
         with self._lock:
@@ -467,6 +472,7 @@ class _Waiting(_Puller):
 
     def close(self) -> None:
         self._wait.over()
+        self._limit.ends()
         super().close()
 
 

@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -558,3 +559,16 @@ def test_an_async_loop_is_not_ended_by_an_error_of_that_name() -> None:
         assert isinstance(raised.value.__cause__, StopAsyncIteration)
 
     asyncio.run(main())
+
+
+def test_closes_that_race_with_a_loop_end_it_once() -> None:
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as other:
+        for round in range(200):
+            elements = Flow.range(round % 8).publish_on(pool).iterate(prefetch=1)
+            closing = other.submit(elements.close)
+            got = []
+            with suppress(ValueError):  # the other thread is inside, which ends it
+                got.extend(elements)
+            closing.result(PATIENCE)
+            elements.close()
+            assert got == list(range(len(got)))

@@ -414,25 +414,6 @@ class BlockingIteratorLeft:
         assert self.source.closed.get() == self.source.opened.get(), "the source's iterator was left open"
 
 
-class BlockingIteratorClosedByAnother:
-    """Another thread closes the loop while it waits, or takes: it ends, and the source is closed."""
-
-    def __init__(self) -> None:
-        self.source = Closed()
-        self.elements = Flow.from_supplier(self.source.numbers).subscribe_on(ThreadPoolExecutor(1)).iterate(prefetch=1)
-
-    def actor_loop(self) -> None:
-        for _ in self.elements:
-            pass
-
-    def actor_closes(self) -> None:
-        self.elements.close()
-
-    def at_end(self) -> None:
-        self.elements.close()
-        assert self.source.closed.get() == self.source.opened.get(), "the source's iterator was left open"
-
-
 class FutureCancelled:
     """The future of a flow is cancelled while the flow runs on a pool."""
 
@@ -656,7 +637,6 @@ SCENARIOS = [
     BlockingIterator,
     LoopOverGroups,
     BlockingIteratorLeft,
-    BlockingIteratorClosedByAnother,
     FutureCancelled,
     Waited,
     PoolShutDown,
