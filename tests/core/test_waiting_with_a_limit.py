@@ -566,7 +566,7 @@ def test_closes_that_race_with_a_loop_end_it_once() -> None:
         for round in range(200):
             elements = Flow.range(round % 8).publish_on(pool).iterate(prefetch=1)
             closing = other.submit(elements.close)
-            got = []
+            got: list[int] = []
             with suppress(ValueError):  # the other thread is inside, which ends it
                 got.extend(elements)
             closing.result(PATIENCE)
