@@ -19,7 +19,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import reactive_runtime
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.stress import FAULTS, find
 from reactive_runtime.testing.trace import holds, metadata_of, read_trace
 
