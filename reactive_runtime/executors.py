@@ -84,7 +84,7 @@ class _Task:
 
 
 def _settle(settle: Callable[[Any], object], outcome: Any) -> None:
-    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`_core.exits`)."""
+    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`failures.exits`)."""
     try:
         settle(outcome)
     except BaseException as error:

@@ -228,7 +228,7 @@ class BaseSubscriber(Generic[T]):
             self._left_by(error)
 
     def _left_by(self, error: BaseException) -> None:
-        """A method raised. An exit (`_core.exits`) is an end as well, and goes on up where a user has called."""
+        """A method raised. An exit (`failures.exits`) is an end as well, and goes on up where a user has called."""
         try:
             self.cancel()
         finally:

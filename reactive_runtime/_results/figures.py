@@ -8,7 +8,7 @@ from typing import Any, Final
 __all__ = ["duration", "in_words", "times"]
 
 _ALIKE: Final = 1.15
-"""Two medians are as slow as each other, up to this factor: what `spark._regressions` takes for no change."""
+"""Two medians are as slow as each other, up to this factor: what `spark._verdict.regressions` takes for no change."""
 
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

@@ -18,7 +18,7 @@ of what was taken is subtracted once per turn. No lock is held during a turn or 
 With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so
 that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
 queue before it ran, goes to `rejected`, on the thread that noticed. Before the owner gives a thread back, it may
-spin (`_core.spinning`).
+spin (`drains.spinning`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A drain that pollable sources hang on: what all of them need of it, for every kind of drain.
 
 There are two kinds: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down
-to the sources, the boundaries, and the upstreams that have a drain of their own (`_core.combinator`): it is one drain,
+to the sources, the boundaries, and the upstreams that have a drain of their own (`drains.combinator`): it is one drain,
 and so everything in the tree happens in turn, without a lock.
 
 Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on
 another publisher, are noted (`later`) and made when no thread owns this drain: the elements find it idle, and go on
 their way at once. The thread that leaves the drain makes them, also from inside another such call, which may be in a
-user's code for long; how deep they stand on one another is bounded by `_core.trampoline`. So a million
+user's code for long; how deep they stand on one another is bounded by `drains.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
 
 The *home* of a drain is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
@@ -109,7 +109,7 @@ class DrainContext(Drain):
         self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
         self._coming = 0  # lock; subscriptions to upstreams that are being made
         self._over = False  # lock; it is closed, and the end was signalled
-        self.turns_at_most: int = -1  # set once, before it starts; see `_core.fuse`
+        self.turns_at_most: int = -1  # set once, before it starts; see `fusion.fuse`
         self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it

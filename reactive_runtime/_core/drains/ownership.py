@@ -1,6 +1,6 @@
 """Who may call what, asserted: a switch for tests and for debugging.
 
-Most of the core needs no lock, since it runs as the owner of a drain (`_core.drain`). Which methods rely on that is
+Most of the core needs no lock, since it runs as the owner of a drain (`drains.drain`). Which methods rely on that is
 marked: `@owner_only`, and `@with_lock` for those that are called with the lock of the drain held. The marks cost
 nothing. While `checked` is on, each call of a marked method is looked at:
 

@@ -37,7 +37,7 @@ here = primitives.ThreadLocal()
 """What each thread knows of itself; not there before its first job.
 
 `depth`: how many jobs stand on one another. `waiting`: a deque of the jobs that would have been too many.
-`refusing`: the executor that drops a task of a drain now (`_core.drain`), or None.
+`refusing`: the executor that drops a task of a drain now (`drains.drain`), or None.
 """
 
 

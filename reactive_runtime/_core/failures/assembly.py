@@ -54,7 +54,7 @@ def assembly_location() -> AssemblyLocation | None:
 
 
 def an_exception(error: BaseException) -> Exception:
-    """What is signalled for `error`: itself; for an exit (`_core.exits`), or a StopIteration, a RuntimeError.
+    """What is signalled for `error`: itself; for an exit (`failures.exits`), or a StopIteration, a RuntimeError.
 
     So operators, which pass errors on by raising them, never raise an exit that was only reported to them, nor what
     would be taken for the end of an iterator. Its cause is what was raised.

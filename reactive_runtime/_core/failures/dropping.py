@@ -163,7 +163,7 @@ def error_dropped(reason: str, error: BaseException) -> None:
 def raised(reason: str, error: BaseException) -> None:
     """Report what a user's code raised, in a place where no signal can follow. For the `except` that caught it.
 
-    What goes on up to the user's own call (see `_core.exits`) is raised again instead.
+    What goes on up to the user's own call (see `failures.exits`) is raised again instead.
     """
     if exits.goes_up(error):
         raise error

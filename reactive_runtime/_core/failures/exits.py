@@ -4,7 +4,7 @@ Such are `SystemExit`, `KeyboardInterrupt`, `GeneratorExit`, asyncio's `Cancelle
 own.
 
 An exit ends the stream it came out of as an error does: the subscriber gets `on_error`, with a RuntimeError whose
-cause is the exit (`_core.assembly.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the
+cause is the exit (`assembly.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the
 stack after that depends on the ground it is on:
 
 - *The caller's.* A user has called `subscribe`, `request`, `emit`, `block`, and the code runs inside of that call. The

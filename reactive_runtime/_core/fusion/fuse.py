@@ -22,7 +22,7 @@ innermost, for unbounded demand: no generator is resumed and nothing is counted.
 A step with an `on_complete` is the last of its loop, and the next loop iterates over it; one with other than one
 `yield` has a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to
 compile. What an operator remembers from element to element is kept in a local variable too, where `on_next` alone
-writes it (`_core.reading`). Names of a step's module are read there, when they are used; its local variables get a
+writes it (`fusion.reading`). Names of a step's module are read there, when they are used; its local variables get a
 number, and where one might still hold what it held for the element before, it is unbound first.
 
 Every turn of the first loop looks at `subscription.stopped`, whether or not the element came through: a cancel

@@ -1,6 +1,6 @@
 """The base of a synchronous operator: for each element, emit any number of elements.
 
-A step is written once, as a generator method. From it `_core.fuse` makes the loop that runs: the steps of a
+A step is written once, as a generator method. From it `fusion.fuse` makes the loop that runs: the steps of a
 pipeline are put into one another, and every `yield` becomes the next step's body. The method as it stands is
 the reference that a property test holds the fused loop to, and the fallback where source code is not at hand.
 
@@ -11,7 +11,7 @@ To write one:
 - `dispose(self)` releases what it holds, and returns the elements that are kept back, for the hook.
 - State lives in `self`, made by `__init__`, or by `reset` where it is a container; each subscription works on a copy
   of its own (`copy`).
-- What can't be put into a loop is refused when the class is defined, with the line and the reason (`_core.reading`):
+- What can't be put into a loop is refused when the class is defined, with the line and the reason (`fusion.reading`):
   a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
   the class, a function inside of `on_next`; an attribute that `on_next` is the first to assign; `self` handed to
   other code, which might write to it; an instance that is given an `on_next` or `on_complete` of its own.

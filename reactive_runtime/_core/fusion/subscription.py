@@ -192,7 +192,7 @@ class PulledSubscription(DrainContext):
             if allowance == MAX_DEMAND and self._pulled is None and (drive := self._driver()) is not None:
                 return self._drive(drive)
             return self._emit(allowance)
-        except BaseException as error:  # no Exception: see `_core.exits`
+        except BaseException as error:  # no Exception: see `failures.exits`
             return self._exited(error)
 
     def _gives_way_after_a_batch(self) -> bool:
@@ -459,7 +459,7 @@ def _broke(what: str, error: BaseException) -> BaseException:
 def _drive_plain(
     upstream: Iterable[Any], steps: object, subscription: PulledSubscription, on_next: Callable[[Any], object]
 ) -> bool:
-    """The driven loop of a pipeline without steps; see `_core.fuse`."""
+    """The driven loop of a pipeline without steps; see `fusion.fuse`."""
     stopped = subscription.stopped
     for element in upstream:
         if element is None:

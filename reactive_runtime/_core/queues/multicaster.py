@@ -547,7 +547,7 @@ class Multicaster:
         raise error
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.drain_context.Waiter`: those subscribers that wait on a thread.
+        """See `drains.drain_context.Waiter`: those subscribers that wait on a thread.
 
         They may feed one another in a circle.
         """

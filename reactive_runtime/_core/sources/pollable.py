@@ -1,7 +1,7 @@
 """What a subscription pulls from: a pollable source makes the iterator of one subscription, and ends it.
 
 A cold source is a pollable source over the iterator that its supplier makes. A boundary is a pollable source over what
-has arrived from its upstream (`_core.prefetch_queue`). The drain knows no difference, but that a boundary may have
+has arrived from its upstream (`queues.prefetch_queue`). The drain knows no difference, but that a boundary may have
 nothing yet.
 """
 

@@ -1,4 +1,4 @@
-"""The source's side of groups and windows: its drain deals the elements out; see `_operators.grouping`."""
+"""The source's side of groups and windows: its drain deals the elements out; see `_operators.groups.grouping`."""
 
 from __future__ import annotations
 

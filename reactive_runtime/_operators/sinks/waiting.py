@@ -47,7 +47,7 @@ class Wait:
             self._refuse((use for part in source._parts() for use in part.uses()), "")
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.drain_context.Waiter`."""
+        """See `drains.drain_context.Waiter`."""
         seen = self._seen
         if self._over:  # a look without the lock: it saves what follows
             return

@@ -4,7 +4,7 @@
 
 hypothesis draws programs: some calls before, two to four threads with some calls each, some calls afterwards. Each
 program is explored under many schedules. What the calls returned has to be what the model returns for the same calls
-in some order, one after the other (`explore.histories`). A program that fails is made small by hypothesis, its
+in some order, one after the other (`_checks.histories`). A program that fails is made small by hypothesis, its
 schedule by the explorer.
 """
 

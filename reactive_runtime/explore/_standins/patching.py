@@ -1,6 +1,6 @@
 """Puts the stand-ins in place for the time of an exploration, and takes them away again.
 
-Three doors lead to threads: the package's own (`_core.primitives`), the modules of the standard library, and names
+Three doors lead to threads: the package's own (`runtime.primitives`), the modules of the standard library, and names
 that a module under exploration has imported from those, `from threading import Lock`, or under which it holds one of
 them, or a lock that was made before, in a class, in a closure, as a default. Each is changed in one place, `installed`,
 and restored when the block ends, whatever happened in it. Production classes are not touched but for three methods of
