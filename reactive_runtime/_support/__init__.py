@@ -2,5 +2,5 @@
 
 Each module has one function or two.
 
-It imports no other module of the package.
+It imports the exceptions, and no other module of the package.
 """

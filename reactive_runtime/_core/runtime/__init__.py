@@ -2,5 +2,5 @@
 
 Start at `primitives`: every lock, clock and thread of the package comes from there.
 
-Every module may import it; it imports no other room but `failures`.
+Any module of the package may import it.
 """

@@ -2,5 +2,5 @@
 
 Start at `flattening` (`flat_map`) and `calling` (`map_parallel`).
 
-Only `Flow` imports it.
+`Flow` imports it, to inherit its methods.
 """

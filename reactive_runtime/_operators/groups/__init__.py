@@ -2,5 +2,5 @@
 
 Start at `grouping`, which has the methods. `_group_source` deals elements out, `_group_buffer` keeps them.
 
-Only `Flow` imports it.
+Only `Flow` imports it, to inherit its methods.
 """

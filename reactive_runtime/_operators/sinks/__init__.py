@@ -2,5 +2,5 @@
 
 Start at `terminal`, which has the methods. `_loops` has `for` and `async for`, `_waiting` the checks of a wait.
 
-Only `Flow` imports it.
+Only `Flow` imports it, to inherit its methods and to be iterated.
 """

@@ -2,5 +2,5 @@
 
 Start at `watching`.
 
-The session imports it.
+The session, the stand-ins and what rewrites code import it.
 """

@@ -2,5 +2,5 @@
 
 Start at `segments`.
 
-The sink of a feed imports it.
+The sinks import it; the verdict uses its locks.
 """

@@ -2,5 +2,5 @@
 
 Start at `frames` (`from_dataframe`) and `streams` (`from_stream`).
 
-The methods of `Flow` import it on use.
+The methods of `Flow` import it on use, and `_tasks` for the rows that come.
 """

@@ -2,5 +2,5 @@
 
 Start at `task_flows`; `coordinator` is the driver's end of what is shared, `link` the task's.
 
-`reactive_runtime.spark` exports its names; it imports no module of `_read` and `_feed`.
+`reactive_runtime.spark` exports its names. A worker of Spark imports it, so it has to be quick to import.
 """
