@@ -502,7 +502,7 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
 STUCK_AT_ITS_END = """
 import threading
 from reactive_runtime._cli.watch import watched
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 import typer
 
 def work():
