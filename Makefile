@@ -137,7 +137,7 @@ $(FREE)/ready-run-parallel: $(FREE)/ready-test
 
 RUN_PARALLEL := tests/core tests/operators/test_shared_errors.py
 test-run-parallel: $(FREE)/ready-run-parallel
-	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist -m "not (nightly or spark or jvm or tools)" -o "thread_unsafe_fixtures=$$(printf 'dropped\nother\nsubject')" -o "thread_unsafe_functions=$$(printf 'reactive_runtime._core.fuse.fusing\nreactive_runtime.debugging.ownership_checked')" --parallel-threads 4 $(RUN_PARALLEL) --deselect tests/core/test_bad_input.py::test_an_executor_that_runs_tasks_where_they_are_submitted_needs_no_stack
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist -m "not (nightly or spark or jvm or tools)" -o "thread_unsafe_fixtures=$$(printf 'dropped\nother\nsubject')" -o "thread_unsafe_functions=$$(printf 'reactive_runtime._core.fusion.fuse.fusing\nreactive_runtime.debugging.ownership_checked')" --parallel-threads 4 $(RUN_PARALLEL) --deselect tests/core/test_bad_input.py::test_an_executor_that_runs_tasks_where_they_are_submitted_needs_no_stack
 
 # All scenarios under load, without a GIL.
 stress-free-threaded: $(FREE)/ready-test

@@ -35,7 +35,7 @@ def programs(*, fixed: bool = False) -> dict[str, Any]:
     from bugs import ALL, LESSONS
 
     from examples.hazards import lesson
-    from reactive_runtime.explore._scenario import scenario_of
+    from reactive_runtime.explore._checks.scenario import scenario_of
 
     pairs = [(item.broken, item.fixed) for item in map(lesson, LESSONS)] + [tuple(pair) for pair in ALL]
     return {scenario_of(pair[0]).name: scenario_of(pair[1 if fixed else 0]) for pair in pairs}
@@ -155,7 +155,7 @@ def help_the_others() -> None:
     """The package takes its locks through one door, by names bound when it was imported: let the others stand there."""
     import threading
 
-    from reactive_runtime._core import primitives
+    from reactive_runtime._core.runtime import primitives
 
     door: Any = primitives
     for name in ("Lock", "RLock", "Condition", "Event", "Semaphore"):

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from reactive_runtime import hooks
-from reactive_runtime._core.primitives import monotonic
+from reactive_runtime._core.runtime.primitives import monotonic
 from reactive_runtime.stress import FAULTS, Load, Result, answered, find, planted, run
 from reactive_runtime.testing import Chunk, Recorder, check
 

@@ -3,7 +3,7 @@
 Made-up histories of 62 scenarios. Each has a level and a noise of its own (that of the first is the one given; of the
 others around it, a factor of 1.5 to either side is usual), each night as a whole is slower or faster by 10%. Noise is
 normal, or has the heavy tails of Student's t with four degrees of freedom. The test is that of
-`reactive_runtime.spark._regressions`, gone through night by night.
+`reactive_runtime.spark._verdict.regressions`, gone through night by night.
 
 python benchmarks/regressions.py [--histories 30]
 """
@@ -17,7 +17,7 @@ import random
 from rich.table import Table
 from side_by_side import console
 
-from reactive_runtime.spark._regressions import ALL, FEWEST, Seen, gone_through
+from reactive_runtime.spark._verdict.regressions import ALL, FEWEST, Seen, gone_through
 
 SCENARIOS, NIGHTS = 62, 60
 Night = tuple[str, dict[tuple[str, str], float]]

@@ -30,8 +30,8 @@ from side_by_side import console
 
 from reactive_runtime.judging import judge_runs
 from reactive_runtime.spark import explain, judge_files, judge_frame, session
-from reactive_runtime.spark._judging import Way
-from reactive_runtime.spark._spark_session import JUDGING
+from reactive_runtime.spark._session.spark_session import JUDGING
+from reactive_runtime.spark._verdict.judging import Way
 from reactive_runtime.testing._rule_checks import RULES
 from reactive_runtime.testing.trace import check_files
 

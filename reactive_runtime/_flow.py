@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from reactive_runtime._core.arguments import PREFETCH, at_least
-from reactive_runtime._core.explain import drawing
-from reactive_runtime._core.flow_source import make_flows_of
-from reactive_runtime._operators._loops import AsyncIteration, each
+from reactive_runtime._core.runtime.arguments import PREFETCH, at_least
+from reactive_runtime._core.sources.explain import drawing
+from reactive_runtime._core.sources.flow_source import make_flows_of
 from reactive_runtime._operators.aggregating import AggregatingOperators
 from reactive_runtime._operators.backpressure import BackpressureOperators
-from reactive_runtime._operators.calling import TaskOperators
 from reactive_runtime._operators.combining import CombiningOperators
+from reactive_runtime._operators.concurrent.calling import TaskOperators
+from reactive_runtime._operators.concurrent.flattening import FlatteningOperators
 from reactive_runtime._operators.creating import CreatingSources
 from reactive_runtime._operators.error_handling import ErrorHandlingOperators
 from reactive_runtime._operators.filtering import FilteringOperators
-from reactive_runtime._operators.flattening import FlatteningOperators
-from reactive_runtime._operators.grouping import GroupingOperators
+from reactive_runtime._operators.groups.grouping import GroupingOperators
 from reactive_runtime._operators.scheduling import SchedulingOperators
 from reactive_runtime._operators.sharing import ConnectableSource, SharingOperators
 from reactive_runtime._operators.side_effects import SideEffectOperators
+from reactive_runtime._operators.sinks.loops import AsyncIteration, each
+from reactive_runtime._operators.sinks.terminal import Disposable, TerminalOperators
 from reactive_runtime._operators.spark_bridge import SparkOperators
-from reactive_runtime._operators.terminal import Disposable, TerminalOperators
 from reactive_runtime._operators.timing import TimingOperators
 from reactive_runtime._operators.transforming import TransformingOperators
 from reactive_runtime._sources import Sources

@@ -11,8 +11,8 @@ from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 from _typeshed import SupportsRichComparison
 
-from reactive_runtime._core.arguments import When
-from reactive_runtime._core.combinator import Clock
+from reactive_runtime._core.drains.combinator import Clock
+from reactive_runtime._core.runtime.arguments import When
 from reactive_runtime._flow import Flow
 from reactive_runtime._operators.aggregating import Summable
 from reactive_runtime._operators.backpressure import KillSwitch, Valve

@@ -10,12 +10,14 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
-from reactive_runtime._core import collecting
-from reactive_runtime._core.arguments import check_callable, is_coroutine_function
-from reactive_runtime._core.assembly import AssemblyLocation, assembly_location, note_assembly
-from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription
-from reactive_runtime._core.exits import each
-from reactive_runtime._core.flow_source import (
+from reactive_runtime._core.drains.combinator import Combinator, Elements, InnerSubscription
+from reactive_runtime._core.failures.assembly import AssemblyLocation, assembly_location, note_assembly
+from reactive_runtime._core.failures.exits import each
+from reactive_runtime._core.failures.passing import SignalledError
+from reactive_runtime._core.fusion.step import Each, Step, describe
+from reactive_runtime._core.runtime import collecting
+from reactive_runtime._core.runtime.arguments import check_callable, is_coroutine_function
+from reactive_runtime._core.sources.flow_source import (
     IterableSource,
     PublisherSource,
     as_flow,
@@ -23,11 +25,9 @@ from reactive_runtime._core.flow_source import (
     flow_of,
     foreign,
 )
-from reactive_runtime._core.naming import instead, is_publisher, kind_of, no_publisher
-from reactive_runtime._core.passing import SignalledError
-from reactive_runtime._core.step import Each, Step, describe
+from reactive_runtime._core.sources.naming import instead, is_publisher, kind_of, no_publisher
 from reactive_runtime._spec import Publisher, Subscriber, Subscription
-from reactive_runtime._texts import shown
+from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow

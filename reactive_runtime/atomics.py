@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 
 __all__ = ["AtomicBoolean", "AtomicInteger", "AtomicReference"]
 

@@ -19,13 +19,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from reactive_runtime._core.combinator import InnerSubscription, ReadySet
-from reactive_runtime._core.drain import Drain
-from reactive_runtime._core.fuse import fusing
-from reactive_runtime._core.ownership import checked
-from reactive_runtime._core.pollable import Pollable
-from reactive_runtime._core.ready_queue import ReadyQueue
-from reactive_runtime._homes import at_home
+from reactive_runtime._core.drains.combinator import InnerSubscription, ReadySet
+from reactive_runtime._core.drains.drain import Drain
+from reactive_runtime._core.drains.ownership import checked
+from reactive_runtime._core.fusion.fuse import fusing
+from reactive_runtime._core.queues.ready_queue import ReadyQueue
+from reactive_runtime._core.sources.pollable import Pollable
+from reactive_runtime._support.public_names import at_home
 
 __all__ = ["fusing", "ownership_checked"]
 

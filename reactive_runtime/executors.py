@@ -19,16 +19,17 @@ from functools import partial
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from reactive_runtime._core import activity, dropping, primitives
-from reactive_runtime._core.arguments import check_clock, seconds_of
-from reactive_runtime._core.combinator import Clock, Timer
-from reactive_runtime._core.drain import Drain
-from reactive_runtime._core.exits import contained
-from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.primitives import Future
-from reactive_runtime._core.step import describe
-from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime._homes import at_home
+from reactive_runtime._core.drains.combinator import Clock, Timer
+from reactive_runtime._core.drains.drain import Drain
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.exits import contained
+from reactive_runtime._core.fusion.step import describe
+from reactive_runtime._core.fusion.subscription import PulledSubscription
+from reactive_runtime._core.runtime import activity, primitives
+from reactive_runtime._core.runtime.arguments import check_clock, seconds_of
+from reactive_runtime._core.runtime.primitives import Future
+from reactive_runtime._core.sources.naming import executor_name
+from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import RejectedError
 
 __all__ = [
@@ -83,7 +84,7 @@ class _Task:
 
 
 def _settle(settle: Callable[[Any], object], outcome: Any) -> None:
-    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`_core.exits`)."""
+    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`failures.exits`)."""
     try:
         settle(outcome)
     except BaseException as error:
@@ -950,7 +951,7 @@ def _in_words(task: Callable[..., Any]) -> str:
     timer = getattr(task, "__self__", None)
     if not isinstance(timer, Timer):
         return describe(task)
-    from reactive_runtime._core.waited_for import waited_for  # which stands on what has tasks
+    from reactive_runtime._core.runtime.waited_for import waited_for  # which stands on what has tasks
 
     return f"a timer of a flow; {waited_for(timer.drain)}" if isinstance(timer.drain, PulledSubscription) else "a timer"
 

@@ -14,17 +14,25 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import an_error, at_least, check_callable, check_executor, not_none, seconds_of
-from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.flow_source import Hot
-from reactive_runtime._core.multicaster import EmitResult, Multicaster, wake_all
-from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.pollable import Pollable
-from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.failure import Failure, Spread
+from reactive_runtime._core.queues.multicaster import EmitResult, Multicaster, wake_all
+from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import (
+    an_error,
+    at_least,
+    check_callable,
+    check_executor,
+    not_none,
+    seconds_of,
+)
+from reactive_runtime._core.sources.flow_source import Hot
+from reactive_runtime._core.sources.naming import executor_name
+from reactive_runtime._core.sources.pollable import Pollable
 from reactive_runtime._flow import Flow
-from reactive_runtime._homes import at_home
 from reactive_runtime._spec import Subscription
+from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here, threads_of
 

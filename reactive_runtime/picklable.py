@@ -10,8 +10,8 @@ from concurrent.futures import Executor
 from contextvars import ContextVar
 from typing import Any, Final, ParamSpec, TypeVar
 
-from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime.executors import ScheduledExecutor, runs_here
 
 __all__ = ["Scope", "Threads", "Timers"]

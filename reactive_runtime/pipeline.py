@@ -8,12 +8,12 @@ from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from reactive_runtime._core.arguments import check_callable
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.naming import no_publisher
+from reactive_runtime._core.runtime.arguments import check_callable
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.sources.naming import no_publisher
 from reactive_runtime._flow import ConnectableFlow, Flow, Operators
 from reactive_runtime._operators.backpressure import ParallelFlow
-from reactive_runtime._texts import shown
+from reactive_runtime._support.shown import shown
 
 __all__ = ["Pipeline"]
 

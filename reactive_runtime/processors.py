@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import check_callable, not_none, signalled_error
-from reactive_runtime._core.naming import is_publisher, kind_of, no_publisher
-from reactive_runtime._core.step import describe
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.fusion.step import describe
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import check_callable, not_none, signalled_error
+from reactive_runtime._core.sources.naming import is_publisher, kind_of, no_publisher
 from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Subscriber, Subscription
 from reactive_runtime.errors import RejectedError

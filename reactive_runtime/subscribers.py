@@ -12,8 +12,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import (
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import an_exception
+from reactive_runtime._core.failures.exits import Unwinding, goes_up
+from reactive_runtime._core.queues.prefetch_queue import Upstream
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import (
     at_least,
     check_executor,
     is_coroutine_function,
@@ -21,10 +25,7 @@ from reactive_runtime._core.arguments import (
     seconds_of,
     signalled_error,
 )
-from reactive_runtime._core.assembly import an_exception
-from reactive_runtime._core.exits import Unwinding, goes_up
-from reactive_runtime._core.naming import a_kind, kind_of
-from reactive_runtime._core.prefetch_queue import Upstream
+from reactive_runtime._core.sources.naming import a_kind, kind_of
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.executors import SerialExecutor
 
@@ -227,7 +228,7 @@ class BaseSubscriber(Generic[T]):
             self._left_by(error)
 
     def _left_by(self, error: BaseException) -> None:
-        """A method raised. An exit (`_core.exits`) is an end as well, and goes on up where a user has called."""
+        """A method raised. An exit (`failures.exits`) is an end as well, and goes on up where a user has called."""
         try:
             self.cancel()
         finally:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import weakref
 
-from reactive_runtime._core import collecting
-from reactive_runtime._operators._group_flow import Group, Handle
+from reactive_runtime._core.runtime import collecting
+from reactive_runtime._operators.groups.group_flow import Group, Handle
 
 _handles: dict[int, weakref.ref[Handle]] = {}
 """Their handles, by a number: each change is one operation, from any thread, and at any instruction."""

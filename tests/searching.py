@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from reactive_runtime.explore import Result
-from reactive_runtime.explore._carriers import greenlets_run
+from reactive_runtime.explore._schedule.carriers import greenlets_run
 
 __all__ = ["ENGINES", "NIGHT", "by_day", "holds_with_few_preemptions"]
 

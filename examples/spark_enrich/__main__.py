@@ -9,7 +9,7 @@ from rich.progress import Progress
 
 from examples.spark_enrich.job import run
 from examples.spark_enrich.service import service
-from reactive_runtime.spark._spark_session import session, settings_of
+from reactive_runtime.spark._session.spark_session import session, settings_of
 
 
 def main() -> None:

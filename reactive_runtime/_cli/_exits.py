@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import BrokenExecutor
 from typing import Final
 
-from reactive_runtime._reports import UnwrittenError
-from reactive_runtime._states import State
+from reactive_runtime._results.ci_files import UnwrittenError
+from reactive_runtime._results.states import State
 from reactive_runtime.errors import MissingDependencyError, ReactiveError, ScenarioError, TargetError
 
 __all__ = [

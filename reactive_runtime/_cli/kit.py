@@ -14,12 +14,12 @@ from rich.text import Text
 
 from reactive_runtime._cli._exits import BROKEN, INCOMPLETE, UNUSABLE, USAGE
 from reactive_runtime._cli.console import app, one_line_errors, out, progress, unable
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import TargetError
 
 if TYPE_CHECKING:
     from reactive_runtime.tck import Outcome
-    from reactive_runtime.tck._tck_command import Begun, Progress
+    from reactive_runtime.tck._running.command import Begun, Progress
 
 
 @app.command()
@@ -52,7 +52,7 @@ def tck(
     Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS),
     or are made to fit what a signal takes. A publisher that breaks no MUST is conformant.
     """
-    from reactive_runtime.tck._tck_command import NoVerdictError, Target, judged
+    from reactive_runtime.tck._running.command import NoVerdictError, Target, judged
 
     settings = {
         "default_timeout": timeout,
@@ -88,7 +88,7 @@ WORTH_SAYING: Final = 10.0
 
 
 def _report(target: str, heard: Iterator[Begun | Progress | Outcome], budget: float) -> None:
-    from reactive_runtime.tck._tck_command import Begun, Progress
+    from reactive_runtime.tck._running.command import Begun, Progress
 
     table = Table(title=f"{target}, rule by rule", title_justify="left", show_lines=False)
     for title in ("rule", "check", "kind", "outcome"):

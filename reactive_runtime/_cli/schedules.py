@@ -16,8 +16,8 @@ from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
     from reactive_runtime.explore import Result
-    from reactive_runtime.explore._ci_reports import Reports
     from reactive_runtime.explore._explore_command import Asked
+    from reactive_runtime.explore._render.ci_reports import Reports
 
 
 @app.command()
@@ -56,8 +56,8 @@ def explore(
     The last line begins with the verdict: FAILED, EXHAUSTED, HELD or INCOMPLETE. A program that does not do
     the same each time, or calls what is not looked into, is INCOMPLETE.
     """
-    from reactive_runtime.explore._ci_reports import Reports
     from reactive_runtime.explore._explore_command import Asked
+    from reactive_runtime.explore._render.ci_reports import Reports
 
     if play:
         _play(target, schedules, seed, limit, tuple(module or ()))
@@ -75,7 +75,7 @@ def _play(target: str, schedules: int, seed: int, limit: int, modules: tuple[str
     with one_line_errors():
         check_installed("textual")
         from reactive_runtime._cli.play import Game
-        from reactive_runtime._targets import import_string
+        from reactive_runtime._support.shell_names import import_string
         from reactive_runtime.explore._playing import Play
 
         Game(Play(import_string(target), modules=modules, schedules=schedules, seed=seed, limit=limit)).run()

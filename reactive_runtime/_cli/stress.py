@@ -28,9 +28,9 @@ from reactive_runtime._cli.missing import check_installed
 from reactive_runtime._cli.verdict import FailOnRegression, check_master, judged, print_unseen, removed, reported
 from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree, judge_at_once
 from reactive_runtime._cli.watch import Stop, watched
-from reactive_runtime._core import primitives
-from reactive_runtime._reports import UnwrittenError, write_whole
-from reactive_runtime._states import Finding, State, findings_of, joined, line_of, state_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._results.ci_files import UnwrittenError, write_whole
+from reactive_runtime._results.states import Finding, State, findings_of, joined, line_of, state_of
 from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def stress(
             refuse(context, ("fail_on_regression",), "nothing is compared without a verdict: add --verify")
             refuse(context, ("engine", *_OF_SPARK), "is for the verdict: add --verify")
         check_installed(*_needed(verify, engine, report or []))
-        from reactive_runtime.spark._spark_session import settings_of
+        from reactive_runtime.spark._session.spark_session import settings_of
         from reactive_runtime.stress._declaring import default_folder
 
         if verify and engine == "spark":

@@ -25,16 +25,16 @@ from reactive_runtime._cli.console import (
     unable,
 )
 from reactive_runtime._cli.missing import check_installed
-from reactive_runtime._core import primitives
-from reactive_runtime._figures import in_words
-from reactive_runtime._states import Finding, State, grouped
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._results.figures import in_words
+from reactive_runtime._results.states import Finding, State, grouped
 from reactive_runtime.errors import ReactiveError, SparkError, TraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from reactive_runtime.report import Report
-    from reactive_runtime.spark._traces import Verdict
+    from reactive_runtime.spark._verdict.traces import Verdict
 
 __all__ = ["Came", "FailOnRegression", "check_master", "judged", "print_unseen", "removed", "reported"]
 
@@ -74,7 +74,7 @@ def verify(
     """
     with one_line_errors():
         check_installed("pyspark")
-        from reactive_runtime.spark._spark_session import settings_of
+        from reactive_runtime.spark._session.spark_session import settings_of
 
         check_master(master)
         if not follow:
@@ -210,8 +210,8 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     `said`: lines on what could not be judged that have been printed already, and are not printed again.
     """
     from reactive_runtime.spark import verify as judge
-    from reactive_runtime.spark._spark_session import BRIEF, JUDGING, is_there
-    from reactive_runtime.spark._traces import nothing_judged
+    from reactive_runtime.spark._session.spark_session import BRIEF, JUDGING, is_there
+    from reactive_runtime.spark._verdict.traces import nothing_judged
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came(unable=[*said])

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime._cli.console import out, unable
-from reactive_runtime._core import primitives
-from reactive_runtime._states import Finding, State, findings_of, joined, state_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._results.states import Finding, State, findings_of, joined, state_of
 from reactive_runtime.errors import TraceError
 
 __all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]

@@ -26,7 +26,7 @@ import typer
 
 from reactive_runtime._cli._exits import INCOMPLETE, UNUSABLE
 from reactive_runtime._cli.console import fault
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 
 __all__ = ["Stop", "watched"]
 

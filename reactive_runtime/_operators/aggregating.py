@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from reactive_runtime._core.arguments import check_callable
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
+from reactive_runtime._core.runtime.arguments import check_callable
+from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._operators.filtering import MISSING
 from reactive_runtime._spec import MAX_DEMAND
-from reactive_runtime._texts import shown
+from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison

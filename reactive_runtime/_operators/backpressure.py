@@ -12,8 +12,21 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import (
+from reactive_runtime._core.drains.combinator import (
+    END,
+    PENDING,
+    Clock,
+    Combinator,
+    Elements,
+    InnerSubscription,
+    ReadySet,
+)
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.failures.exits import contained, each
+from reactive_runtime._core.queues.prefetch_queue import Overflow
+from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import (
     PREFETCH,
     at_least,
     check_callable,
@@ -22,14 +35,9 @@ from reactive_runtime._core.arguments import (
     one_of,
     seconds_of,
 )
-from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription, ReadySet
-from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.exits import contained, each
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
-from reactive_runtime._core.naming import instead
-from reactive_runtime._core.prefetch_queue import Overflow
-from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.sources.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.sources.naming import instead
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import clock_in
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from reactive_runtime._core import dropping
-from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
-from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements, InnerSubscription, ReadySet
-from reactive_runtime._core.exits import each
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import CombinatorSource, as_flow, combinator_flow
-from reactive_runtime._core.passing import signalled
+from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements, InnerSubscription, ReadySet
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.exits import each
+from reactive_runtime._core.failures.passing import signalled
+from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.sources.flow_source import CombinatorSource, as_flow, combinator_flow
 from reactive_runtime._spec import Publisher
-from reactive_runtime._texts import shown
+from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison

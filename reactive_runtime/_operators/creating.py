@@ -9,21 +9,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from reactive_runtime._core import activity, dropping, eventloop, primitives
-from reactive_runtime._core.arguments import PREFETCH, an_error, at_least, check_callable, not_none, one_of
-from reactive_runtime._core.assembly import an_exception, assembly_location, note_assembly
-from reactive_runtime._core.combinator import PENDING, Combinator, Elements
-from reactive_runtime._core.drain import BATCH
-from reactive_runtime._core.exits import contained, goes_up
-from reactive_runtime._core.failure import Failure
-from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
-from reactive_runtime._core.fuse import name_source, none_element
-from reactive_runtime._core.multicaster import EmitResult
-from reactive_runtime._core.naming import instead
-from reactive_runtime._core.passing import passing
-from reactive_runtime._core.step import describe
-from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
-from reactive_runtime._texts import shown
+from reactive_runtime._core.drains.combinator import PENDING, Combinator, Elements
+from reactive_runtime._core.drains.drain import BATCH
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import an_exception, assembly_location, note_assembly
+from reactive_runtime._core.failures.exits import contained, goes_up
+from reactive_runtime._core.failures.failure import Failure
+from reactive_runtime._core.failures.passing import passing
+from reactive_runtime._core.fusion.fuse import name_source, none_element
+from reactive_runtime._core.fusion.step import describe
+from reactive_runtime._core.queues.multicaster import EmitResult
+from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.runtime import activity, eventloop, primitives
+from reactive_runtime._core.runtime.arguments import PREFETCH, an_error, at_least, check_callable, not_none, one_of
+from reactive_runtime._core.sources.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.sources.naming import instead
+from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     import asyncio

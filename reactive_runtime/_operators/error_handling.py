@@ -11,16 +11,16 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core import dropping
-from reactive_runtime._core.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
-from reactive_runtime._core.assembly import raised_over
-from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription
-from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import as_flow, combinator_flow
-from reactive_runtime._core.naming import is_publisher, no_publisher
-from reactive_runtime._core.passing import passing, signalled
-from reactive_runtime._core.step import describe
+from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import raised_over
+from reactive_runtime._core.failures.passing import passing, signalled
+from reactive_runtime._core.fusion.step import describe
+from reactive_runtime._core.runtime.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
+from reactive_runtime._core.sources.naming import is_publisher, no_publisher
 from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import clock_in, clock_used
 

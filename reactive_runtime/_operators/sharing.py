@@ -12,11 +12,11 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import at_least
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import Hot, Use, connectable_of, flow_of, uses_of
-from reactive_runtime._core.multicaster import Multicaster, Reader
+from reactive_runtime._core.queues.multicaster import Multicaster, Reader
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import at_least
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.sources.flow_source import Hot, Use, connectable_of, flow_of, uses_of
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import ConnectableFlow, Flow

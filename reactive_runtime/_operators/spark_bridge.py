@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from reactive_runtime._flow import Flow
-    from reactive_runtime.spark._spark_sink import SparkSink
+    from reactive_runtime.spark._write.spark_sink import SparkSink
 
 __all__ = ["SparkOperators"]
 
@@ -106,7 +106,7 @@ class SparkOperators(FlowBase[T_co]):
         Origin:
             `DataFrame.toLocalIterator` of Spark, with demand.
         """
-        flow: Flow[Any] = _spark("_frames").flow_of_rows(df, prefetch_partitions, form, batch_rows)
+        flow: Flow[Any] = _spark("_read.frames").flow_of_rows(df, prefetch_partitions, form, batch_rows)
         return flow
 
     @overload
@@ -205,7 +205,7 @@ class SparkOperators(FlowBase[T_co]):
         Origin:
             `foreachBatch` of Spark's Structured Streaming, with demand.
         """
-        flow: Flow[Any] = _spark("_streams").flow_of_stream(
+        flow: Flow[Any] = _spark("_read.streams").flow_of_stream(
             df, checkpoint, trigger, mode, prefetch_partitions, form, batch_rows
         )
         return flow
@@ -260,7 +260,7 @@ class SparkOperators(FlowBase[T_co]):
         Origin:
             `DataFrameWriter` of Spark, with demand.
         """
-        sink: SparkSink[T_co] = _spark("_spark_sink").SparkSink(self, spark, schema, batch_rows, seconds)
+        sink: SparkSink[T_co] = _spark("_write.spark_sink").SparkSink(self, spark, schema, batch_rows, seconds)
         return sink
 
 

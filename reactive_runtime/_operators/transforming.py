@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, TypeVarTuple, overload
 
-from reactive_runtime._core.arguments import at_least, check_callable
-from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.flow_source import flow_type
-from reactive_runtime._core.passing import passing
-from reactive_runtime._core.sentinels import sentinel
-from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime._core.failures.passing import passing
+from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
+from reactive_runtime._core.runtime.arguments import at_least, check_callable
+from reactive_runtime._core.runtime.sentinels import sentinel
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.sources.flow_source import flow_type
 from reactive_runtime._spec import MAX_DEMAND
-from reactive_runtime._texts import shown
+from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow

@@ -6,12 +6,11 @@ check_linearizable  the same for an object that threads share, judged by a model
 replay              one schedule again
 """
 
-from reactive_runtime._homes import all_at_home as _all_at_home
-from reactive_runtime.explore._exploration import explore, replay
-from reactive_runtime.explore._histories import Invocation
-from reactive_runtime.explore._linearizability import Operation, check_linearizable, invoke, operations_scenario
-from reactive_runtime.explore._observations import NeverObserved, Outcome, reachable, sometimes, unreachable
-from reactive_runtime.explore._publisher_scenario import (
+from reactive_runtime._support.public_names import all_at_home as _all_at_home
+from reactive_runtime.explore._checks.histories import Invocation
+from reactive_runtime.explore._checks.linearizability import Operation, check_linearizable, invoke, operations_scenario
+from reactive_runtime.explore._checks.observations import NeverObserved, Outcome, reachable, sometimes, unreachable
+from reactive_runtime.explore._checks.publisher_scenario import (
     Call,
     Driven,
     call,
@@ -22,8 +21,9 @@ from reactive_runtime.explore._publisher_scenario import (
     request,
     subscribe,
 )
+from reactive_runtime.explore._checks.scenario import Scenario
+from reactive_runtime.explore._exploration import explore, replay
 from reactive_runtime.explore._results import BrokenRule, Failure, Result, ScheduleFailed, Verdict
-from reactive_runtime.explore._scenario import Scenario
 
 __all__ = [
     "BrokenRule",

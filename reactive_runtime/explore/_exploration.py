@@ -16,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final, Literal, get_args
 
-from reactive_runtime._core import primitives
-from reactive_runtime.explore._bounded import Bounded
-from reactive_runtime.explore._coverage import Coverage, is_drawn_for
-from reactive_runtime.explore._determinism import (
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime.explore._checks.observations import Outcome, equal, expectation
+from reactive_runtime.explore._checks.scenario import Scenario, scenario_of
+from reactive_runtime.explore._render.step_log import Step
+from reactive_runtime.explore._results import Failure, Result, Verdict
+from reactive_runtime.explore._schedule.determinism import (
     NOT_THE_SAME,
     REPLAYS,
     NotTheSameError,
@@ -28,17 +30,15 @@ from reactive_runtime.explore._determinism import (
     is_checked,
     located,
 )
-from reactive_runtime.explore._dpor import DPOR
-from reactive_runtime.explore._feedback import Feedback
-from reactive_runtime.explore._observations import Outcome, equal, expectation
-from reactive_runtime.explore._results import Failure, Result, Verdict
-from reactive_runtime.explore._scenario import Scenario, scenario_of
-from reactive_runtime.explore._session import Points, Session
-from reactive_runtime.explore._shrinking import ENDLESS, shrunk
-from reactive_runtime.explore._step_log import Step
-from reactive_runtime.explore._strategies import PCT, POS, SURW, URW, Random, Replayed, Strategy
-from reactive_runtime.explore._task import CUT, Stop
-from reactive_runtime.explore._tokens import Token
+from reactive_runtime.explore._schedule.session import Points, Session
+from reactive_runtime.explore._schedule.task import CUT, Stop
+from reactive_runtime.explore._schedule.tokens import Token
+from reactive_runtime.explore._search.bounded import Bounded
+from reactive_runtime.explore._search.coverage import Coverage, is_drawn_for
+from reactive_runtime.explore._search.dpor import DPOR
+from reactive_runtime.explore._search.feedback import Feedback
+from reactive_runtime.explore._search.shrinking import ENDLESS, shrunk
+from reactive_runtime.explore._search.strategies import PCT, POS, SURW, URW, Random, Replayed, Strategy
 
 __all__ = ["explore", "replay"]
 

@@ -9,12 +9,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from reactive_runtime._targets import import_string
+from reactive_runtime._support.shell_names import import_string
 from reactive_runtime.errors import ExploreError, ReactiveError
 from reactive_runtime.explore._exploration import explore, replay
 from reactive_runtime.explore._results import Result, Verdict
-from reactive_runtime.explore._tokens import Token
-from reactive_runtime.explore._watchdog import ends_where_no_thread_runs
+from reactive_runtime.explore._schedule.tokens import Token
+from reactive_runtime.explore._schedule.watchdog import ends_where_no_thread_runs
 
 __all__ = ["Asked", "explored", "replayed", "saved", "token_in"]
 

@@ -19,17 +19,17 @@ from types import ModuleType
 from typing import Any, Final, Literal, NoReturn
 
 from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore._checks.scenario import Scenario, scenario_of
 from reactive_runtime.explore._exploration import explore
+from reactive_runtime.explore._render.schedule_diagram import seen_in
+from reactive_runtime.explore._render.step_log import Step
 from reactive_runtime.explore._results import Result
-from reactive_runtime.explore._scenario import Scenario, scenario_of
-from reactive_runtime.explore._schedule_diagram import seen_in
-from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._shrinking import ENDLESS
-from reactive_runtime.explore._step_log import Step
-from reactive_runtime.explore._strategies import Random, Replayed
-from reactive_runtime.explore._task import READY, Stop, Task
-from reactive_runtime.explore._tokens import Token
+from reactive_runtime.explore._schedule.scheduler import Scheduler
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._schedule.task import READY, Stop, Task
+from reactive_runtime.explore._schedule.tokens import Token
+from reactive_runtime.explore._search.shrinking import ENDLESS
+from reactive_runtime.explore._search.strategies import Random, Replayed
 
 __all__ = ["Asked", "Node", "Play", "Position", "Standing", "next_text", "step_text"]
 

@@ -15,8 +15,8 @@ import pytest
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, explore, replay
-from reactive_runtime.explore._code_patcher import assertions_explained
 from reactive_runtime.explore._explore_command import saved, token_in
+from reactive_runtime.explore._instrument.code_patcher import assertions_explained
 
 __all__ = ["explore_test"]
 

@@ -8,9 +8,9 @@ from html import escape
 from typing import Any, Literal
 
 from reactive_runtime.errors import ExploreError, MissingDependencyError
-from reactive_runtime.explore._observations import NeverObserved, Outcome, table_of
-from reactive_runtime.explore._schedule_diagram import PAGE, text_of
-from reactive_runtime.explore._step_log import Step
+from reactive_runtime.explore._checks.observations import NeverObserved, Outcome, table_of
+from reactive_runtime.explore._render.schedule_diagram import PAGE, text_of
+from reactive_runtime.explore._render.step_log import Step
 
 __all__ = ["BrokenRule", "Failure", "Result", "ScheduleFailed", "Verdict"]
 
@@ -143,7 +143,7 @@ class Failure:
         Raises:
             MissingDependencyError: There is no Jinja2.
         """
-        from reactive_runtime.explore._picture import svg_of
+        from reactive_runtime.explore._render.picture import svg_of
 
         return svg_of(self)
 
@@ -156,7 +156,7 @@ class Failure:
         Raises:
             MissingDependencyError: There is no Jinja2.
         """
-        from reactive_runtime.explore._picture import html_of
+        from reactive_runtime.explore._render.picture import html_of
 
         return html_of(self)
 

@@ -38,8 +38,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import not_none, signalled_error
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
 

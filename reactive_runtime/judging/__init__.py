@@ -1,6 +1,6 @@
 """The fast judge of recorded runs: numpy over Arrow columns, without Spark. Needs numpy and pyarrow, on import."""
 
-from reactive_runtime._homes import all_at_home as _all_at_home
+from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime.judging._files import Plan, plan
 from reactive_runtime.judging._gathering import Gathered
 from reactive_runtime.judging._here import judge_runs, shown

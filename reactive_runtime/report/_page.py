@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from reactive_runtime._figures import duration, in_words, times
-from reactive_runtime._states import State, grouped
+from reactive_runtime._results.figures import duration, in_words, times
+from reactive_runtime._results.states import State, grouped
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report._report_tables import DEMAND, Report, Row, load
 from reactive_runtime.report._summary import WORDS, json_of, markdown_of

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from reactive_runtime._core import primitives
-from reactive_runtime._states import Finding, State, findings_of, joined, line_of, scenario_of, state_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._results.states import Finding, State, findings_of, joined, line_of, scenario_of, state_of
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.spark._tables import Together, missing, settled, together
+from reactive_runtime.spark._verdict.tables import Together, missing, settled, together
 
 __all__ = ["Example", "Night", "Report", "Row", "load"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.report._report_tables import load
-from reactive_runtime.spark._tables import Draft, Together, one_verifier, together
+from reactive_runtime.spark._verdict.tables import Draft, Together, one_verifier, together
 
 __all__ = ["prune_traces", "prune_verdicts"]
 

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any, Final
 
-from reactive_runtime._figures import in_words
-from reactive_runtime._states import State, grouped
+from reactive_runtime._results.figures import in_words
+from reactive_runtime._results.states import State, grouped
 from reactive_runtime.report._report_tables import DEMAND, Report
 from reactive_runtime.testing._rule_checks import RULES
 

@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from reactive_runtime.spark._job_limits import JobLimits
-    from reactive_runtime.spark._judging import Found, explain, judge_files, judge_frame
-    from reactive_runtime.spark._marks import elements_written
-    from reactive_runtime.spark._segments import elements_fed, read_feed
-    from reactive_runtime.spark._spark_session import session
-    from reactive_runtime.spark._spark_sink import SparkFeed, SparkSink
-    from reactive_runtime.spark._table_sink import SparkTableSink
-    from reactive_runtime.spark._task_flows import TaskFlow, map_flow
-    from reactive_runtime.spark._task_metrics import TaskMetrics
-    from reactive_runtime.spark._traces import Verdict, follow, read_runs, summary, verify
+    from reactive_runtime.spark._feed.segments import elements_fed, read_feed
+    from reactive_runtime.spark._session.spark_session import session
+    from reactive_runtime.spark._tasks.job_limits import JobLimits
+    from reactive_runtime.spark._tasks.task_flows import TaskFlow, map_flow
+    from reactive_runtime.spark._tasks.task_metrics import TaskMetrics
+    from reactive_runtime.spark._verdict.judging import Found, explain, judge_files, judge_frame
+    from reactive_runtime.spark._verdict.traces import Verdict, follow, read_runs, summary, verify
+    from reactive_runtime.spark._write.marks import elements_written
+    from reactive_runtime.spark._write.spark_sink import SparkFeed, SparkSink
+    from reactive_runtime.spark._write.table_sink import SparkTableSink
 
 __all__ = [
     "Found",
@@ -44,26 +44,26 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Found": "judging",
-    "JobLimits": "job_limits",
-    "SparkFeed": "spark_sink",
-    "SparkSink": "spark_sink",
-    "SparkTableSink": "table_sink",
-    "TaskFlow": "task_flows",
-    "TaskMetrics": "task_metrics",
-    "Verdict": "traces",
-    "elements_fed": "segments",
-    "elements_written": "marks",
-    "explain": "judging",
-    "follow": "traces",
-    "judge_files": "judging",
-    "judge_frame": "judging",
-    "map_flow": "task_flows",
-    "read_feed": "segments",
-    "read_runs": "traces",
-    "session": "spark_session",
-    "summary": "traces",
-    "verify": "traces",
+    "Found": "_verdict.judging",
+    "JobLimits": "_tasks.job_limits",
+    "SparkFeed": "_write.spark_sink",
+    "SparkSink": "_write.spark_sink",
+    "SparkTableSink": "_write.table_sink",
+    "TaskFlow": "_tasks.task_flows",
+    "TaskMetrics": "_tasks.task_metrics",
+    "Verdict": "_verdict.traces",
+    "elements_fed": "_feed.segments",
+    "elements_written": "_write.marks",
+    "explain": "_verdict.judging",
+    "follow": "_verdict.traces",
+    "judge_files": "_verdict.judging",
+    "judge_frame": "_verdict.judging",
+    "map_flow": "_tasks.task_flows",
+    "read_feed": "_feed.segments",
+    "read_runs": "_verdict.traces",
+    "session": "_session.spark_session",
+    "summary": "_verdict.traces",
+    "verify": "_verdict.traces",
 }
 
 
@@ -71,5 +71,5 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}._{home}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
     return value

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 
 __all__ = ["CHANCE", "PATIENCE", "CancellationMetrics", "Opened", "collected", "kept_young"]
 

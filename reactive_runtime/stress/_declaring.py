@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Publisher
 from reactive_runtime.errors import ScenarioError

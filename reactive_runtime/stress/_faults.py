@@ -14,11 +14,13 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
-from reactive_runtime._core import dropping, flow_base, primitives
-from reactive_runtime._core.fuse import Unstopped, pulled
-from reactive_runtime._core.pollable import IterablePollable, Pollable
-from reactive_runtime._core.step import Step
-from reactive_runtime._core.subscription import PulledSubscription, invalid_demand
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.fusion.fuse import Unstopped, pulled
+from reactive_runtime._core.fusion.step import Step
+from reactive_runtime._core.fusion.subscription import PulledSubscription, invalid_demand
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.sources import flow_base
+from reactive_runtime._core.sources.pollable import IterablePollable, Pollable
 from reactive_runtime._spec import MAX_DEMAND, Subscriber
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
 from reactive_runtime.errors import ScenarioError

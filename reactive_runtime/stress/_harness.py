@@ -35,10 +35,10 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from reactive_runtime import hooks
-from reactive_runtime._core import eventloop, primitives
+from reactive_runtime._core.runtime import eventloop, primitives
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime._texts import shown
-from reactive_runtime._thread_frames import thread_frames
+from reactive_runtime._support.shown import shown
+from reactive_runtime._support.thread_frames import thread_frames
 from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
 from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
 from reactive_runtime.stress._pressure import CHANCES, HESITANT, pressure

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reactive_runtime._reports import Suite
-from reactive_runtime._states import Finding
+from reactive_runtime._results.ci_files import Suite
+from reactive_runtime._results.states import Finding
 from reactive_runtime.stress._harness import Failure
 from reactive_runtime.testing.trace import metadata_of
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 
 __all__ = ["CHANCES", "HESITANT", "pressure"]
 

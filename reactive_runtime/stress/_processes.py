@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import reactive_runtime
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress._cancellation_metrics import CancellationMetrics
 from reactive_runtime.stress._harness import PATIENCE, Failure, Load, Result

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, Final
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress._declaring import Scenario, find
 from reactive_runtime.stress._faults import planted

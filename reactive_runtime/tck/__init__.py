@@ -9,16 +9,16 @@ pytest finds the checks by themselves, under the names of the original kit for t
 the rules and the standard library, so that it judges any implementation.
 """
 
-from reactive_runtime._homes import all_at_home as _all_at_home
-from reactive_runtime.tck._blackbox import SubscriberBlackboxVerification
-from reactive_runtime.tck._environment import ConformanceError, NotVerified
-from reactive_runtime.tck._helper import HelperPublisher
-from reactive_runtime.tck._manual_publishers import SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime.tck._processor import IdentityProcessorVerification
-from reactive_runtime.tck._publisher_verification import PublisherVerification
-from reactive_runtime.tck._settings import Settings
+from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
+from reactive_runtime.tck._running.environment import ConformanceError, NotVerified
+from reactive_runtime.tck._running.settings import Settings
+from reactive_runtime.tck._subscriber.blackbox import SubscriberBlackboxVerification
+from reactive_runtime.tck._subscriber.helper import HelperPublisher
+from reactive_runtime.tck._subscriber.manual_publishers import SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.tck._subscriber.whitebox import SubscriberWhiteboxVerification
 from reactive_runtime.tck._verification import Check, Outcome, Verification
-from reactive_runtime.tck._whitebox import SubscriberWhiteboxVerification
 
 __all__ = [
     "Check",

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher
-from reactive_runtime.tck._environment import (
+from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._running.environment import (
     FACTORY,
     FACTORY_TIMES,
     LONG_ENOUGH,
@@ -20,8 +21,7 @@ from reactive_runtime.tck._environment import (
     TestEnvironment,
     shown,
 )
-from reactive_runtime.tck._probes import ManualSubscriber
-from reactive_runtime.tck._settings import DEFAULTS, Settings
+from reactive_runtime.tck._running.settings import DEFAULTS, Settings
 from reactive_runtime.tck._verification import Verification
 
 __all__ = ["PublisherFactory"]

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
-from reactive_runtime.tck._environment import (
+from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._publisher.publisher_extra import LONG
+from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
+from reactive_runtime.tck._running.environment import (
     FACTORY,
     FactoryError,
     NotVerified,
@@ -17,14 +20,15 @@ from reactive_runtime.tck._environment import (
     same,
     shown,
 )
-from reactive_runtime.tck._helper import HelperPublisher
-from reactive_runtime.tck._manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
-from reactive_runtime.tck._probes import ManualSubscriber
-from reactive_runtime.tck._publisher_extra import LONG
-from reactive_runtime.tck._publisher_verification import PublisherVerification
-from reactive_runtime.tck._subscriber import Stage, TckError
+from reactive_runtime.tck._subscriber.helper import HelperPublisher
+from reactive_runtime.tck._subscriber.manual_publishers import (
+    ManualPublisher,
+    SubscriberPuppet,
+    WhiteboxSubscriberProbe,
+)
+from reactive_runtime.tck._subscriber.subscriber import Stage, TckError
+from reactive_runtime.tck._subscriber.whitebox import SubscriberWhiteboxVerification
 from reactive_runtime.tck._verification import check
-from reactive_runtime.tck._whitebox import SubscriberWhiteboxVerification
 
 __all__ = ["IdentityProcessorVerification"]
 

@@ -1,6 +1,6 @@
 """For tests: drive publishers step by step, record what passes between them and subscribers, judge it by the rules."""
 
-from reactive_runtime._homes import all_at_home as _all_at_home
+from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime.testing._checker import RuleChecker, Violation, check
 from reactive_runtime.testing._probe import Probe
 from reactive_runtime.testing._publisher import TestPublisher

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reactive_runtime import rules
-from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime.testing._diagram import diagram
 from reactive_runtime.testing._protocol import shown
 from reactive_runtime.testing._records import Record, allowed_late

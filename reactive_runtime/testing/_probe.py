@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from reactive_runtime._core import primitives
-from reactive_runtime._core.naming import kind_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.sources.naming import kind_of
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.testing._protocol import Breach, SubscriptionCheck, is_valid, meeting, not_awaited, shown
 

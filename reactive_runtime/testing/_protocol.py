@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from reactive_runtime import _texts, rules
-from reactive_runtime._core import primitives
+from reactive_runtime import rules
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._spec import MAX_DEMAND
+from reactive_runtime._support import shown as _texts
 
 __all__ = [
     "NOT_AWAITED",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime import rules
-from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import not_none
 from reactive_runtime._spec import MAX_DEMAND, Subscriber
 from reactive_runtime.testing._protocol import is_valid, meeting, shown
 

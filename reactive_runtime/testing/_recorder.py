@@ -47,9 +47,9 @@ from struct import error as StructError
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
-from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import at_least
-from reactive_runtime._core.naming import kind_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import at_least
+from reactive_runtime._core.sources.naming import kind_of
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.testing._protocol import meeting, shown

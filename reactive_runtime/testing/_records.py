@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime.errors import TraceError
 
 __all__ = [

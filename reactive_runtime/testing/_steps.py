@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Self, TypeVar
 
-from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import at_least, check_callable, is_coroutine_function, seconds_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import at_least, check_callable, is_coroutine_function, seconds_of
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of

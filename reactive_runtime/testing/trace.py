@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.testing._recorder import NONE, ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder
 from reactive_runtime.testing._records import (

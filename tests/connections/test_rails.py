@@ -13,8 +13,8 @@ from searching import holds_with_few_preemptions
 
 from connections.parties import Hand, Listener, OnCall
 from reactive_runtime import Flow, hooks
-from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import explore
 

@@ -16,8 +16,8 @@ from searching import holds_with_few_preemptions
 
 from connections.parties import Hand, Here, Listener, OnCall
 from reactive_runtime import Flow, hooks
-from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.multicaster import Multicaster
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.queues.multicaster import Multicaster
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import explore
 from reactive_runtime.hot import BehaviorProcessor, EmitResult, PublishProcessor, ReplayProcessor

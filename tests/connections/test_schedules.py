@@ -18,7 +18,7 @@ from reactive_runtime import Disposable, Flow
 from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.explore import call, cancel, explore_publisher
-from reactive_runtime.explore._publisher_scenario import Driven, subscribe
+from reactive_runtime.explore._checks.publisher_scenario import Driven, subscribe
 from reactive_runtime.hot import (
     BehaviorProcessor,
     PublishProcessor,

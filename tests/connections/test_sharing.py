@@ -11,11 +11,11 @@ import pytest
 
 from connections.parties import Hand, Listener
 from reactive_runtime import Flow, hooks
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.explore import call, explore_publisher
-from reactive_runtime.explore._publisher_scenario import Driven, subscribe
+from reactive_runtime.explore._checks.publisher_scenario import Driven, subscribe
 from reactive_runtime.hot import BehaviorProcessor, EmitResult, PublishProcessor, ReplayProcessor
 
 # -- each at its own pace ------------------------------------------------------------------------------------------

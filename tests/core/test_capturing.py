@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from reactive_runtime import hooks
-from reactive_runtime._core.dropping import error_dropped
+from reactive_runtime._core.failures.dropping import error_dropped
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sinks import PATIENCE, Sink, wait_until
 
 from reactive_runtime import Flow, KillSwitch, hooks
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.executors import (
     ScheduledExecutor,
     SharedClock,

@@ -16,7 +16,8 @@ import pytest
 from sinks import Sink, until
 
 from reactive_runtime import Flow
-from reactive_runtime._core import collecting, primitives, trampoline
+from reactive_runtime._core.drains import trampoline
+from reactive_runtime._core.runtime import collecting, primitives
 
 
 class Left:

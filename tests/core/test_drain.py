@@ -7,7 +7,7 @@ from types import FrameType
 
 import pytest
 
-from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.drains.drain import Drain
 from reactive_runtime._spec import MAX_DEMAND
 
 

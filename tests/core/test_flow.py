@@ -13,8 +13,8 @@ import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import MAX_DEMAND, Flow, Processor, Publisher, Subscriber, Subscription, hooks
-from reactive_runtime._core import dropping as hooks_of_core
-from reactive_runtime._core import fuse
+from reactive_runtime._core.failures import dropping as hooks_of_core
+from reactive_runtime._core.fusion import fuse
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.testing import TestPublisher

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sinks import Sink
 
 from reactive_runtime import MAX_DEMAND, Flow
-from reactive_runtime._core import fuse, subscription
-from reactive_runtime._core.step import STOP, Each, Step
+from reactive_runtime._core.fusion import fuse, subscription
+from reactive_runtime._core.fusion.step import STOP, Each, Step
 
 
 class FaultError(Exception):

@@ -11,8 +11,8 @@ import pytest
 from sinks import PATIENCE
 
 from reactive_runtime import Flow, Valve
-from reactive_runtime._core.assembly import note_assembly
-from reactive_runtime._core.step import Each, Step
+from reactive_runtime._core.failures.assembly import note_assembly
+from reactive_runtime._core.fusion.step import Each, Step
 from reactive_runtime.errors import ProtocolError
 from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
 

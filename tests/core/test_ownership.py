@@ -11,11 +11,11 @@ import pytest
 from sinks import PATIENCE
 
 from reactive_runtime import Flow
-from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription, ReadySet
-from reactive_runtime._core.drain import Drain
-from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.flow_source import CombinatorSource, flow_of
-from reactive_runtime._core.ownership import _Inside
+from reactive_runtime._core.drains.combinator import Combinator, Elements, InnerSubscription, ReadySet
+from reactive_runtime._core.drains.drain import Drain
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.drains.ownership import _Inside
+from reactive_runtime._core.sources.flow_source import CombinatorSource, flow_of
 from reactive_runtime.debugging import ownership_checked
 
 

@@ -20,12 +20,15 @@ import pytest
 
 import reactive_runtime._core
 import reactive_runtime._operators
-from reactive_runtime._core import combinator, exits, fuse, primitives, step, trampoline
+from reactive_runtime._core.drains import combinator, trampoline
+from reactive_runtime._core.failures import exits
+from reactive_runtime._core.fusion import fuse, step
+from reactive_runtime._core.runtime import primitives
 
 MODULES = [
-    importlib.import_module(f"{package.__name__}.{found.name}")
+    importlib.import_module(found.name)
     for package in (reactive_runtime._core, reactive_runtime._operators)
-    for found in pkgutil.iter_modules(package.__path__)
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from docs._site.names import class_members, modules
 from reactive_runtime import Emitter, Flow, KillSwitch, ParallelFlow, Valve
-from reactive_runtime._core.arguments import PREFETCH
+from reactive_runtime._core.runtime.arguments import PREFETCH
 from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime.explore import Scenario
 from reactive_runtime.hot import (

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from sinks import Sink
 
 from reactive_runtime import MAX_DEMAND, Flow
-from reactive_runtime._core import fuse, reading
-from reactive_runtime._core.step import Step
+from reactive_runtime._core.fusion import fuse, reading
+from reactive_runtime._core.fusion.step import Step
 
-HEAD = "from reactive_runtime._core.step import STOP, Step\n"
+HEAD = "from reactive_runtime._core.fusion.step import STOP, Step\n"
 _numbers = itertools.count()
 
 

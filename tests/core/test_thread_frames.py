@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import reactive_runtime
-from reactive_runtime._thread_frames import thread_frames
+from reactive_runtime._support.thread_frames import thread_frames
 from reactive_runtime.explore import explore
 
 COLLECTING_INSIDE = """
 import faulthandler, gc, sys, threading
-from reactive_runtime._thread_frames import thread_frames
+from reactive_runtime._support.thread_frames import thread_frames
 
 class Holder:
     pass
@@ -96,7 +96,7 @@ def test_all_of_the_package_looks_through_the_guard() -> None:
     unguarded = [
         str(file.relative_to(package))
         for file in package.rglob("*.py")
-        if re.search(r"sys\._current_(frames|exceptions)\(", file.read_text()) and file.stem != "_thread_frames"
+        if re.search(r"sys\._current_(frames|exceptions)\(", file.read_text()) and file.stem != "thread_frames"
     ]
     assert unguarded == []
 

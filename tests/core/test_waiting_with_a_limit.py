@@ -17,7 +17,7 @@ import pytest
 from sinks import PATIENCE, wait_until
 
 from reactive_runtime import AsyncIteration, Flow, Iteration
-from reactive_runtime._operators import _waiting
+from reactive_runtime._operators.sinks import waiting as _waiting
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import SubmissionPublisher

@@ -6,11 +6,11 @@ from typing import Any
 
 from searching import NIGHT
 
-from reactive_runtime.explore._bounded import Bounded
-from reactive_runtime.explore._scenario import scenario_of
-from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._task import CUT, Task
+from reactive_runtime.explore._checks.scenario import scenario_of
+from reactive_runtime.explore._schedule.scheduler import Scheduler
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._schedule.task import CUT, Task
+from reactive_runtime.explore._search.bounded import Bounded
 
 __all__ = ["ENOUGH", "Traced", "searched"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reactive_runtime import Flow
-from reactive_runtime._core.drain_context import DrainContext
+from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor

@@ -17,7 +17,7 @@ from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.explore import call, cancel, request
-from reactive_runtime.explore._publisher_scenario import Driven
+from reactive_runtime.explore._checks.publisher_scenario import Driven
 from reactive_runtime.hot import BehaviorProcessor, PublishProcessor, ReplayProcessor, UnicastProcessor
 
 __all__ = ["OPERATORS", "RACES", "Applied", "finished", "races"]

@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime._core import drain, primitives
+from reactive_runtime._core.drains import drain
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
-from reactive_runtime.explore import Scenario, _carriers, explore, explore_publisher, publisher_scenario, request
-from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._step_log import Step, StepLog
+from reactive_runtime.explore import Scenario, explore, explore_publisher, publisher_scenario, request
+from reactive_runtime.explore._render.step_log import Step, StepLog
+from reactive_runtime.explore._schedule import carriers as _carriers
+from reactive_runtime.explore._schedule.scheduler import Scheduler
 
 OUTSIDE = ThreadPoolExecutor(1)
 _dice = itertools.count()

@@ -13,8 +13,8 @@ from searching import ENGINES
 
 from explore.brute_force import Traced, searched
 from reactive_runtime.explore import explore, replay
-from reactive_runtime.explore._bounded import Bounded
-from reactive_runtime.explore._dpor import DPOR
+from reactive_runtime.explore._search.bounded import Bounded
+from reactive_runtime.explore._search.dpor import DPOR
 
 
 class Made:

@@ -15,7 +15,7 @@ import pytest
 
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
-from reactive_runtime.explore._ci_reports import Reports
+from reactive_runtime.explore._render.ci_reports import Reports
 
 PROGRAMS: Final = """
 import itertools

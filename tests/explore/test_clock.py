@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.explore import Scenario, explore
 
 CLOCKS: dict[str, Any] = {

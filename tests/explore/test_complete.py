@@ -7,9 +7,9 @@ from typing import Any
 
 from explore.own_code import PUBLISHERS
 from explore.racing import OPERATORS, Applied
-from reactive_runtime._core.combinator import Combinator
-from reactive_runtime._core.flow_source import CombinatorSource
-from reactive_runtime._operators._group_flow import Given
+from reactive_runtime._core.drains.combinator import Combinator
+from reactive_runtime._core.sources.flow_source import CombinatorSource
+from reactive_runtime._operators.groups.group_flow import Given
 
 ELSEWHERE = {
     "Coroutines": "its tasks run on the package's event loop, whose thread is none of the run's: tests/operators",

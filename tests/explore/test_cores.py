@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactive_runtime.explore._carriers import Pinned
+from reactive_runtime.explore._schedule.carriers import Pinned
 
 
 @pytest.fixture

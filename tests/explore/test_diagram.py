@@ -19,7 +19,7 @@ from examples.hazards.streams.lost_demand import TextbookSubscription
 from examples.hazards.streams.missed_wake_up import HastyDrain
 from explore.programs import BROKEN, Named
 from reactive_runtime.explore import Failure, ScheduleFailed, explore
-from reactive_runtime.explore._schedule_diagram import MARKS, Row, _folded
+from reactive_runtime.explore._render.schedule_diagram import MARKS, Row, _folded
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -17,9 +17,9 @@ from explore.drawn_programs import drawn, drawn_looks
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.explore import explore
-from reactive_runtime.explore._bounded import Bounded
-from reactive_runtime.explore._dpor import DPOR
 from reactive_runtime.explore._explore_command import Asked, explored
+from reactive_runtime.explore._search.bounded import Bounded
+from reactive_runtime.explore._search.dpor import DPOR
 
 PROGRAMS = range(400 if NIGHT else 40)
 

@@ -18,7 +18,7 @@ from examples.hazards import lesson
 from explore.test_exactness import outcomes
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import explore, replay
-from reactive_runtime.explore._carriers import greenlets_run
+from reactive_runtime.explore._schedule.carriers import greenlets_run
 
 # -- from a thread to a loop ----------------------------------------------------------------------------------
 

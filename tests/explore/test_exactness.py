@@ -12,10 +12,10 @@ from searching import NIGHT
 from examples.hazards.progress.lock_order import Exchange
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.explore import Verdict, explore
-from reactive_runtime.explore._bounded import Bounded
-from reactive_runtime.explore._scenario import scenario_of
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._task import CUT
+from reactive_runtime.explore._checks.scenario import scenario_of
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._schedule.task import CUT
+from reactive_runtime.explore._search.bounded import Bounded
 
 ENOUGH = 4_000 if NIGHT else 100
 """Schedules after which brute force is not waited for."""

@@ -12,11 +12,11 @@ from searching import NIGHT
 from explore.programs import BROKEN
 from explore.spinning import CORRECT, LIVELOCKS
 from reactive_runtime.explore import explore
-from reactive_runtime.explore._scenario import scenario_of
-from reactive_runtime.explore._scheduler import Scheduler
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._strategies import PCT, Random
-from reactive_runtime.explore._task import ENDED, READY, RESTING, WAITING, Task
+from reactive_runtime.explore._checks.scenario import scenario_of
+from reactive_runtime.explore._schedule.scheduler import Scheduler
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._schedule.task import ENDED, READY, RESTING, WAITING, Task
+from reactive_runtime.explore._search.strategies import PCT, Random
 
 SEEDS = 20 if NIGHT else 3
 

@@ -21,10 +21,10 @@ from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, check_linearizable, explore, replay
-from reactive_runtime.explore._coverage import Coverage
-from reactive_runtime.explore._scenario import scenario_of
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._strategies import Random
+from reactive_runtime.explore._checks.scenario import scenario_of
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._search.coverage import Coverage
+from reactive_runtime.explore._search.strategies import Random
 
 FILE: Final = os.path.basename(__file__)
 

@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 import pytest
 from searching import ENGINES
 
-from reactive_runtime._core.dropping import error_dropped
+from reactive_runtime._core.failures.dropping import error_dropped
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import explore
-from reactive_runtime.explore._carriers import greenlets_run
+from reactive_runtime.explore._schedule.carriers import greenlets_run
 from reactive_runtime.hooks import captured
 
 

@@ -25,7 +25,7 @@ from reactive_runtime.explore import (
     operations_scenario,
     replay,
 )
-from reactive_runtime.explore._histories import (
+from reactive_runtime.explore._checks.histories import (
     CONSISTENCIES,
     Consistency,
     Entry,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.explore import _scenario as scenario
-from reactive_runtime.explore import _session as session
 from reactive_runtime.explore import explore, replay
+from reactive_runtime.explore._checks import scenario
+from reactive_runtime.explore._schedule import session
 
 LIBRARY = """
 import functools

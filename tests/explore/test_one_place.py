@@ -16,8 +16,8 @@ from searching import ENGINES, by_day
 
 from explore.brute_force import Traced, searched
 from reactive_runtime.explore import explore, replay
-from reactive_runtime.explore._bounded import Bounded
-from reactive_runtime.explore._dpor import DPOR
+from reactive_runtime.explore._search.bounded import Bounded
+from reactive_runtime.explore._search.dpor import DPOR
 
 HEAD = """
 import functools, itertools, operator, sys, threading

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime import Flow
-from reactive_runtime._core.dropping import element_dropped
+from reactive_runtime._core.failures.dropping import element_dropped
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import (
     Driven,

@@ -17,7 +17,7 @@ from explore.racing import Applied, complete, complete_2, emit, fail, fail_2
 from reactive_runtime import Flow, Valve
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import cancel, explore_publisher, request
-from reactive_runtime.explore._publisher_scenario import Driven
+from reactive_runtime.explore._checks.publisher_scenario import Driven
 
 
 def explored(operator: Callable[..., Any], actors: Any, **options: Any) -> None:

@@ -14,10 +14,10 @@ from examples.hazards.streams.signal_after_completion import UnguardedEnd
 from explore.programs import BROKEN, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Failure, explore, replay
-from reactive_runtime.explore._scenario import scenario_of
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._strategies import Random, Replayed
-from reactive_runtime.explore._tokens import Token
+from reactive_runtime.explore._checks.scenario import scenario_of
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._schedule.tokens import Token
+from reactive_runtime.explore._search.strategies import Random, Replayed
 
 
 def failure_of(program: Any, **options: Any) -> Failure:

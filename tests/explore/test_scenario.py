@@ -7,8 +7,8 @@ from typing import Any
 
 from examples.stream_publisher import step_5_errors, step_9_one_drain
 from explore.own_code import Counters
-from reactive_runtime.explore._scenario import modules_of, scenario_of
-from reactive_runtime.explore._session import Session
+from reactive_runtime.explore._checks.scenario import modules_of, scenario_of
+from reactive_runtime.explore._schedule.session import Session
 
 
 def names(*parts: Any) -> set[str]:

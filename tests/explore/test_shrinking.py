@@ -15,10 +15,10 @@ from explore.programs import BROKEN, Named
 from explore.spinning import BothWait
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.explore import BrokenRule, Scenario, explore, publisher_scenario, replay, request
-from reactive_runtime.explore._scenario import scenario_of
-from reactive_runtime.explore._session import Session
-from reactive_runtime.explore._shrinking import _Shrinking
-from reactive_runtime.explore._watching import Watcher
+from reactive_runtime.explore._checks.scenario import scenario_of
+from reactive_runtime.explore._schedule.session import Session
+from reactive_runtime.explore._search.shrinking import _Shrinking
+from reactive_runtime.explore._shared_state.watching import Watcher
 
 
 def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from nesting.cells import Cell, run
-from reactive_runtime._thread_frames import thread_frames
+from reactive_runtime._support.thread_frames import thread_frames
 
 __all__ = ["Watched", "findings"]
 

@@ -12,7 +12,7 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow, Subscription, hooks
-from reactive_runtime._core.fuse import fusing
+from reactive_runtime._core.fusion.fuse import fusing
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import TestPublisher

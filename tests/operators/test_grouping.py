@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow, Subscriber, hooks
-from reactive_runtime._core.drain_context import DrainContext
-from reactive_runtime._core.prefetch_queue import PrefetchQueue
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped

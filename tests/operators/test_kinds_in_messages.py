@@ -17,7 +17,7 @@ from sinks import PATIENCE, Sink
 import reactive_runtime
 from operators.catalogue import CASES, Case, Place, failing, numbers
 from reactive_runtime import Flow, hooks
-from reactive_runtime._core.naming import a_kind, kind_of
+from reactive_runtime._core.sources.naming import a_kind, kind_of
 from reactive_runtime.errors import SubscriberError
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
@@ -130,7 +130,7 @@ def private_subscribers() -> list[type]:
     for part in PARTS:
         package = importlib.import_module(f"reactive_runtime.{part}")
         names = [package.__name__]
-        names += [item.name for item in pkgutil.iter_modules(getattr(package, "__path__", ()), package.__name__ + ".")]
+        names += [item.name for item in pkgutil.walk_packages(getattr(package, "__path__", ()), package.__name__ + ".")]
         for name in names:
             for kind in vars(importlib.import_module(name)).values():
                 if inspect.isclass(kind) and kind.__module__ == name and hasattr(kind, "on_subscribe"):

@@ -13,7 +13,7 @@ from sinks import Sink, wait_until
 
 from operators.catalogue import CASES, Place
 from reactive_runtime import MAX_DEMAND, Flow, Notification
-from reactive_runtime._core import fuse
+from reactive_runtime._core.fusion import fuse
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import BehaviorProcessor

@@ -24,8 +24,8 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from operators.bounded import BOUNDARIES, HOT, PREFETCH
 from reactive_runtime import MAX_DEMAND, Flow, KillSwitch, Valve, hooks
-from reactive_runtime._core import eventloop
-from reactive_runtime._core.primitives import has_gil
+from reactive_runtime._core.runtime import eventloop
+from reactive_runtime._core.runtime.primitives import has_gil
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor, blocking_allowed
 from reactive_runtime.hooks import Dropped

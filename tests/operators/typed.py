@@ -27,7 +27,7 @@ from reactive_runtime import (
 from reactive_runtime._flow import ConnectableFlow
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark._spark_sink import SparkSink
+from reactive_runtime.spark._write.spark_sink import SparkSink
 
 pool = ThreadPoolExecutor()
 clock = VirtualTimeExecutor()

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from reactive_runtime._figures import duration
+from reactive_runtime._results.figures import duration
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report import _page as page
 from reactive_runtime.report import load, write_report

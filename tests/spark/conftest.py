@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.spark._spark_session import BRIEF, session
+from reactive_runtime.spark._session.spark_session import BRIEF, session
 
 SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.sql.execution.arrow.maxRecordsPerBatch": "10000"}
 """What may be set while a session runs, and what each test begins with."""

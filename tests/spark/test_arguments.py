@@ -7,9 +7,9 @@ from inspect import Parameter
 
 import pytest
 
-from reactive_runtime.spark._spark_sink import SparkSink
-from reactive_runtime.spark._table_sink import SparkTableSink
-from reactive_runtime.spark._task_flows import map_flow
+from reactive_runtime.spark._tasks.task_flows import map_flow
+from reactive_runtime.spark._write.spark_sink import SparkSink
+from reactive_runtime.spark._write.table_sink import SparkTableSink
 
 DATA_THAT_MAY_BE_LEFT_OUT = {"save(path)"}
 PARAMETERS = [

@@ -22,7 +22,7 @@ import sys, threading
 from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import TaskMetrics, map_flow, session
-from reactive_runtime.spark._spark_session import BRIEF
+from reactive_runtime.spark._session.spark_session import BRIEF
 from reactive_runtime.picklable import Threads
 
 folder = Path(sys.argv[2])

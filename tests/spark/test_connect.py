@@ -22,7 +22,8 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession
 from reactive_runtime import Flow
-from reactive_runtime.spark import _arrow_jobs as arrow_jobs, TaskMetrics, judge_files, judge_frame, map_flow
+from reactive_runtime.spark._read import arrow_jobs
+from reactive_runtime.spark import TaskMetrics, judge_files, judge_frame, map_flow
 from reactive_runtime.picklable import Threads
 
 folder = Path(sys.argv[1])

@@ -15,7 +15,7 @@ from sinks import PATIENCE, Sink, until
 from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
-from reactive_runtime.spark._jobs import Jobs
+from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.testing import Recorder, check
 
 pytestmark = pytest.mark.timeout(300)

@@ -14,7 +14,7 @@ from sinks import PATIENCE, Sink, until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._streams import _Query
+from reactive_runtime.spark._read.streams import _Query
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -213,7 +213,7 @@ sys.path.insert(0, sys.argv[3])
 from sinks import PATIENCE, Sink, until
 from reactive_runtime import Flow
 from reactive_runtime.spark import session
-from reactive_runtime.spark._spark_session import BRIEF
+from reactive_runtime.spark._session.spark_session import BRIEF
 
 folder, way = Path(sys.argv[1]), sys.argv[2]
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})

@@ -19,8 +19,8 @@ from sinks import PATIENCE, until
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import elements_fed, read_feed
-from reactive_runtime.spark._locks import FolderLock, HeldError
-from reactive_runtime.spark._segments import Segments
+from reactive_runtime.spark._feed.locks import FolderLock, HeldError
+from reactive_runtime.spark._feed.segments import Segments
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -99,8 +99,8 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa
-from reactive_runtime.spark._locks import FolderLock, HeldError
-from reactive_runtime.spark._segments import Segments
+from reactive_runtime.spark._feed.locks import FolderLock, HeldError
+from reactive_runtime.spark._feed.segments import Segments
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
 position = kept.recovered()
 print(position, flush=True)
@@ -140,7 +140,7 @@ def test_a_kill_frees_the_folder(spark: Any, tmp_path: Path) -> None:
 FORKS = """
 import os, sys, time
 from pathlib import Path
-from reactive_runtime.spark._locks import FolderLock
+from reactive_runtime.spark._feed.locks import FolderLock
 
 lock = FolderLock(Path(sys.argv[1]))
 read, write = os.pipe()
@@ -180,7 +180,7 @@ import os, signal, sys
 from pathlib import Path
 
 os.register_at_fork(after_in_child=signal.pause)  # the child does nothing else from here on
-from reactive_runtime.spark._locks import FolderLock
+from reactive_runtime.spark._feed.locks import FolderLock
 
 lock = FolderLock(Path(sys.argv[1]))
 child = os.fork()
@@ -192,7 +192,7 @@ os.kill(child, signal.SIGKILL)
 GRANDCHILD = """
 import os, sys
 from pathlib import Path
-from reactive_runtime.spark._locks import FolderLock
+from reactive_runtime.spark._feed.locks import FolderLock
 
 lock = FolderLock(Path(sys.argv[1]))
 if os.fork() == 0:
@@ -213,7 +213,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 import pyarrow as pa
-from reactive_runtime.spark._segments import Segments
+from reactive_runtime.spark._feed.segments import Segments
 
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 schema = pa.schema([("n", pa.int64())])

@@ -16,10 +16,8 @@ import reactive_runtime.spark
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
-from reactive_runtime.spark import _arrow_jobs as arrow_jobs
-from reactive_runtime.spark import _frames as frames
-from reactive_runtime.spark import _spools as spools
-from reactive_runtime.spark._arrow_jobs import PartitionJobs
+from reactive_runtime.spark._read import arrow_jobs, frames, spools
+from reactive_runtime.spark._read.arrow_jobs import PartitionJobs
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -278,10 +276,10 @@ def test_names_that_pyspark_keeps_to_itself_are_used_in_one_module() -> None:
     folder = Path(reactive_runtime.spark.__file__).parent
     found = {
         path.name
-        for path in folder.glob("*.py")
+        for path in folder.rglob("*.py")
         if names.search(re.sub(r"self\._(plan|session)\b", "", path.read_text(encoding="utf-8")))
     }
-    assert found == {"_arrow_jobs.py"}
+    assert found == {"arrow_jobs.py"}
 
 
 # -- a task that is lost -------------------------------------------------------------------------------------------
@@ -291,7 +289,7 @@ import sys
 from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import session
-from reactive_runtime.spark._spark_session import BRIEF
+from reactive_runtime.spark._session.spark_session import BRIEF
 
 spark = session("local[2,3]", {**BRIEF, "spark.driver.memory": "1g"})
 

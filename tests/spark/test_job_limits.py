@@ -16,10 +16,10 @@ from sinks import PATIENCE
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.picklable import Scope, Threads
-from reactive_runtime.spark._coordinator import Permits, _Server
-from reactive_runtime.spark._job_limits import _arrived
-from reactive_runtime.spark._link import Address, Link
-from reactive_runtime.spark._task_output import TaskOutput
+from reactive_runtime.spark._tasks.coordinator import Permits, _Server
+from reactive_runtime.spark._tasks.job_limits import _arrived
+from reactive_runtime.spark._tasks.link import Address, Link
+from reactive_runtime.spark._tasks.task_output import TaskOutput
 
 
 class Loop:

@@ -67,7 +67,7 @@ import sys
 from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import session
-from reactive_runtime.spark._spark_session import BRIEF
+from reactive_runtime.spark._session.spark_session import BRIEF
 
 jars, broker, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 spark = session("local[2]", {**BRIEF, "spark.jars": jars, "spark.driver.memory": "1g"})

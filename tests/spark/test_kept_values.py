@@ -24,7 +24,7 @@ from sinks import PATIENCE
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._schemas import Elements, spark_schema
+from reactive_runtime.spark._write.schemas import Elements, spark_schema
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("a_zone_with_summer_time")]
 

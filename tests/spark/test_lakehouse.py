@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import elements_written, session
-from reactive_runtime.spark._spark_session import BRIEF
+from reactive_runtime.spark._session.spark_session import BRIEF
 
 jars, kind, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 DELTA = {

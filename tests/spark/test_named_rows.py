@@ -14,7 +14,7 @@ from sinks import PATIENCE
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import TaskFlow
-from reactive_runtime.spark._schemas import Elements
+from reactive_runtime.spark._write.schemas import Elements
 
 Row: Any = pyspark.sql.Row  # its types know of no values without names
 

@@ -11,8 +11,8 @@ from pyspark.sql import types
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import TaskFlow, map_flow
-from reactive_runtime.spark._frames import Rows
-from reactive_runtime.spark._schemas import Elements
+from reactive_runtime.spark._read.frames import Rows
+from reactive_runtime.spark._write.schemas import Elements
 
 pytestmark = pytest.mark.timeout(300)
 

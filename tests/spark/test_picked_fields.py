@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import IntegerType, LongType, MapType, Row, StringType, StructField, StructType
 
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._schemas import Elements
+from reactive_runtime.spark._write.schemas import Elements
 
 pytestmark = pytest.mark.spark
 

@@ -18,7 +18,7 @@ from random_traces import LAYOUTS, likely, shuffled, written
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import judge_runs
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame
-from reactive_runtime.spark import _judging as judging
+from reactive_runtime.spark._verdict import judging
 from reactive_runtime.testing import Record
 from reactive_runtime.testing.trace import table_of
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from reactive_runtime.spark._regressions import ALL, FEWEST, gone_through, regressions
+from reactive_runtime.spark._verdict.regressions import ALL, FEWEST, gone_through, regressions
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 try:

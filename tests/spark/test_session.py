@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
-from reactive_runtime.spark._spark_session import BRIEF, java_home, session, settings_of
+from reactive_runtime.spark._session.spark_session import BRIEF, java_home, session, settings_of
 
 
 def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> None:

@@ -25,8 +25,8 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.spark import elements_fed
-from reactive_runtime.spark._schemas import Elements, arrow_schema, spark_schema
-from reactive_runtime.spark._segments import Segments
+from reactive_runtime.spark._feed.segments import Segments
+from reactive_runtime.spark._write.schemas import Elements, arrow_schema, spark_schema
 
 KILLS = int(os.environ.get("FEED_KILLS", "1"))
 """How often each side is killed; 20 in a night."""
@@ -352,9 +352,9 @@ def test_a_second_query_of_a_feed_learns_what_it_has_missed(spark: Any, tmp_path
 WRITER = """
 import sys, time
 from pathlib import Path
-from reactive_runtime.spark._schemas import Elements, arrow_schema
+from reactive_runtime.spark._write.schemas import Elements, arrow_schema
 from reactive_runtime.spark import elements_fed
-from reactive_runtime.spark._segments import Segments
+from reactive_runtime.spark._feed.segments import Segments
 import pyarrow as pa
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
 position = kept.recovered()
@@ -371,8 +371,8 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from reactive_runtime.spark import elements_fed
-from reactive_runtime.spark._segments import Segments
-from reactive_runtime.spark._spark_session import BRIEF, session
+from reactive_runtime.spark._feed.segments import Segments
+from reactive_runtime.spark._session.spark_session import BRIEF, session
 folder = Path(sys.argv[1])
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
 frame = Segments(folder / "feed", pa.schema([("n", pa.int64())]), 4).frame(spark)
@@ -432,7 +432,7 @@ import sys
 from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import elements_fed, session
-from reactive_runtime.spark._spark_session import BRIEF
+from reactive_runtime.spark._session.spark_session import BRIEF
 folder = Path(sys.argv[1])
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
 rows = Flow.range(2000).skip(elements_fed(folder / "feed")).map(lambda n: (n,))

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sinks import PATIENCE, until
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark import _listener as module
-from reactive_runtime.spark import _spools as spools
-from reactive_runtime.spark._listener import Listener
-from reactive_runtime.spark._spools import Spool
+from reactive_runtime.spark._read import listener as module
+from reactive_runtime.spark._read import spools
+from reactive_runtime.spark._read.listener import Listener
+from reactive_runtime.spark._read.spools import Spool
 
 
 def sum_of(batch: bytes) -> int:

@@ -43,7 +43,7 @@ def test_a_limit_is_reached_by_the_rows_that_it_needs_and_these_are_counted(
 
     def fn(flow: Flow[Any]) -> Flow[Any]:
         if not flushed:
-            from reactive_runtime.spark import _worker_stream as worker_stream
+            from reactive_runtime.spark._tasks import worker_stream
 
             worker_stream._stream = lambda: None
 

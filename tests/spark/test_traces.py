@@ -27,11 +27,11 @@ from reactive_runtime import Flow
 from reactive_runtime._cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, verify
-from reactive_runtime.spark import _traces as traces
-from reactive_runtime.spark._percentiles import percentiles
-from reactive_runtime.spark._regressions import FEWEST
-from reactive_runtime.spark._tables import Draft, Together, settled, together
-from reactive_runtime.spark._traces import TABLES
+from reactive_runtime.spark._verdict import traces
+from reactive_runtime.spark._verdict.percentiles import percentiles
+from reactive_runtime.spark._verdict.regressions import FEWEST
+from reactive_runtime.spark._verdict.tables import Draft, Together, settled, together
+from reactive_runtime.spark._verdict.traces import TABLES
 from reactive_runtime.testing import RULES, Record
 from reactive_runtime.testing._latency import DEMAND
 from reactive_runtime.testing.trace import TraceWriter, check_files, table_of
@@ -368,7 +368,7 @@ def test_a_verdict_that_is_whole_is_the_verdict_wherever_it_is_cut_off_as_it_is_
 
 def test_there_is_one_verifier_a_folder(spark: Any, folder: Path, tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom reactive_runtime.spark._tables import one_verifier\n"
+        "import sys\nfrom pathlib import Path\nfrom reactive_runtime.spark._verdict.tables import one_verifier\n"
         "with one_verifier(Path(sys.argv[1])):\n    print('at work', flush=True)\n    sys.stdin.read()\n"
     )
     out = tmp_path / "out"

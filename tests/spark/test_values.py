@@ -21,9 +21,9 @@ from sinks import PATIENCE
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark import _arrow_jobs as arrow_jobs
 from reactive_runtime.spark import map_flow
-from reactive_runtime.spark._schemas import Elements, spark_schema
+from reactive_runtime.spark._read import arrow_jobs
+from reactive_runtime.spark._write.schemas import Elements, spark_schema
 
 EXAMPLES = int(os.environ.get("VALUE_EXAMPLES", "10"))
 """Random schemas that are tried; 2,000 in a night."""

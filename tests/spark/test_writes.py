@@ -15,8 +15,8 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.spark import SparkSink, elements_written
-from reactive_runtime.spark._marks import Marks
-from reactive_runtime.spark._writes import Append
+from reactive_runtime.spark._write.marks import Marks
+from reactive_runtime.spark._write.writes import Append
 
 SCHEMA = "n long, part long"
 LONG = 4 * PATIENCE

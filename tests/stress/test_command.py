@@ -19,7 +19,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import reactive_runtime
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.stress import FAULTS, find
 from reactive_runtime.testing.trace import holds, metadata_of, read_trace
 
@@ -502,7 +502,7 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
 STUCK_AT_ITS_END = """
 import threading
 from reactive_runtime._cli.watch import watched
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 import typer
 
 def work():

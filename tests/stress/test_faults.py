@@ -12,7 +12,7 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow
-from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime.stress import FAULTS, Load, Result, answered, find, planted, run, verdict_on
 from reactive_runtime.stress import _faults as faults
 from reactive_runtime.stress._faults import TextbookSubscription, swapped

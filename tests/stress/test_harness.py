@@ -19,7 +19,7 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow
-from reactive_runtime._core import eventloop, primitives
+from reactive_runtime._core.runtime import eventloop, primitives
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import (
@@ -302,7 +302,7 @@ def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
 
 
 def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -> None:
-    late = "from reactive_runtime._core.dropping import error_dropped; error_dropped('for a test', OSError('late'))"
+    late = "from reactive_runtime._core.failures import dropping; dropping.error_dropped('for a test', OSError('late'))"
     right = scenarios(tmp_path, f"{late}; return Flow.range(1)")
     result = run(right, Load(2, 0.2, 1), Recorder(), lambda _: None)
     assert result.dropped["OSError, for a test"] >= 1

@@ -19,7 +19,7 @@ from reactive_runtime._cli.commands import app
 from reactive_runtime.explore import explore
 from reactive_runtime.stress._declaring import default_folder
 from reactive_runtime.tck import PublisherVerification
-from reactive_runtime.tck._tck_child import verification_of
+from reactive_runtime.tck._running.child import verification_of
 from reactive_runtime.testing.trace import TraceWriter, metadata_of
 
 COMMANDS: dict[str, Any] = dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def test_a_verification_has_its_own_way_unless_the_option_is_given(
         made.append(target)
         return []
 
-    monkeypatch.setattr("reactive_runtime.tck._tck_command.judged", judged)
+    monkeypatch.setattr("reactive_runtime.tck._running.command.judged", judged)
     with contextlib.suppress(typer.Exit):  # nothing was judged
         app(["tck", f"{__name__}:Skipping", *given], standalone_mode=False)
     (target,) = made

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.stress import _pressure
 from reactive_runtime.stress._pressure import SLEEP_MOST, SPIN, SPIN_MOST, SPINNING, pressure
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from reactive_runtime._cli import verdict
 from reactive_runtime._cli._exits import EPILOG, EXITS, STATUS, status_of
 from reactive_runtime._cli.commands import JUDGES, app
-from reactive_runtime._figures import in_words, times
-from reactive_runtime._reports import UnwrittenError
-from reactive_runtime._states import NO_ROUND, Finding, State, findings_of, grouped, joined, line_of, state_of
+from reactive_runtime._results.ci_files import UnwrittenError
+from reactive_runtime._results.figures import in_words, times
+from reactive_runtime._results.states import NO_ROUND, Finding, State, findings_of, grouped, joined, line_of, state_of
 from reactive_runtime.errors import (
     ExploreError,
     MissingDependencyError,

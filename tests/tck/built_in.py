@@ -13,9 +13,9 @@ from threading import Barrier
 from typing import Any
 
 from reactive_runtime import MAX_DEMAND, Disposable, Emitter, Flow
-from reactive_runtime._core.prefetch_queue import PrefetchQueue
-from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime._operators import terminal
+from reactive_runtime._core.fusion.subscription import PulledSubscription
+from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
+from reactive_runtime._operators.sinks import terminal
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor
 from reactive_runtime.hot import (
     BehaviorProcessor,

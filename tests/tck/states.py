@@ -12,11 +12,11 @@ import pytest
 
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.tck import Verification
-from reactive_runtime.tck._environment import TestEnvironment
 from reactive_runtime.tck._factories import PublisherFactory
-from reactive_runtime.tck._manual_publishers import ManualPublisher
-from reactive_runtime.tck._probes import ManualSubscriber
-from reactive_runtime.tck._subscriber import Stage, _Between
+from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._subscriber.manual_publishers import ManualPublisher
+from reactive_runtime.tck._subscriber.subscriber import Stage, _Between
 
 __all__ = [
     "AFTER",

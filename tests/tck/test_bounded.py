@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from small_publisher import Publisher, Subscription
 
-from reactive_runtime.tck._tck_child import LastCalls
+from reactive_runtime.tck._running.child import LastCalls
 from tck.broken import Publishers
 from tck.test_bad_input import FIRST, Made, outcome
 from tck.test_pytest_and_command import run

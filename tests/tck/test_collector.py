@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sinks import PATIENCE, until
 
-from reactive_runtime.tck._collector import PAUSE, Collector
+from reactive_runtime.tck._running.collector import PAUSE, Collector
 
 
 class ByHand:

@@ -18,8 +18,11 @@ from sinks import PATIENCE, until
 
 from examples.stream_publisher import step_6_demand, step_9_one_drain
 from examples.stream_publisher.conformance import STEPS, verification_of
-from reactive_runtime.tck import Outcome, PublisherVerification, Settings, _environment, _preemption, _publisher_extra
-from reactive_runtime.tck._preemption import NEVER, HeldCall
+from reactive_runtime.tck import Outcome, PublisherVerification, Settings
+from reactive_runtime.tck._publisher import publisher_extra as _publisher_extra
+from reactive_runtime.tck._running import environment as _environment
+from reactive_runtime.tck._running import preemption as _preemption
+from reactive_runtime.tck._running.preemption import NEVER, HeldCall
 
 
 class Counter:
@@ -78,7 +81,7 @@ def test_the_function_that_a_held_call_is_inside_of_is_known() -> None:
 
 
 LEFT = """
-from reactive_runtime.tck._preemption import HeldCall
+from reactive_runtime.tck._running.preemption import HeldCall
 
 class Endless:
     turns = 0

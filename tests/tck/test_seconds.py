@@ -13,10 +13,10 @@ import typer
 
 from reactive_runtime._cli import kit
 from reactive_runtime.tck import Settings, Verification, _factories, _verification
-from reactive_runtime.tck import _environment as environment
 from reactive_runtime.tck._factories import LONG_WORK, WORK
-from reactive_runtime.tck._probes import ManualSubscriber
-from reactive_runtime.tck._tck_command import Begun, Target, judged
+from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._running import environment
+from reactive_runtime.tck._running.command import Begun, Target, judged
 from tck import unusual
 from tck.broken import Publishers
 

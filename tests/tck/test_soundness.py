@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.tck import ConformanceError, Verification, _environment
-from reactive_runtime.tck._settings import Settings
+from reactive_runtime.tck import ConformanceError, Verification
+from reactive_runtime.tck._running import environment as _environment
+from reactive_runtime.tck._running.settings import Settings
 from tck import unusual
 from tck.broken import Publishers
 from tck.test_bad_input import outcome

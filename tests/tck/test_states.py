@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reactive_runtime.tck import Verification, _environment
-from reactive_runtime.tck._probes import ManualSubscriber
+from reactive_runtime.tck import Verification
+from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._running import environment as _environment
 from reactive_runtime.tck._verification import check
 from tck.broken import Blackbox, Publishers, Whitebox
 from tck.page import table_is

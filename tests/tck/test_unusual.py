@@ -15,8 +15,8 @@ import pytest
 from sinks import until
 
 from reactive_runtime.tck import Outcome, Verification
-from reactive_runtime.tck._environment import same
 from reactive_runtime.tck._factories import PublisherFactory
+from reactive_runtime.tck._running.environment import same
 from tck import unusual
 from tck.unusual import BLACKBOX, PROCESSORS, PUBLISHERS, WHITEBOX, verification_of
 

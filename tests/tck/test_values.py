@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from reactive_runtime.tck import Check, Outcome, _publisher_values
-from reactive_runtime.tck._publisher_values import ValuePublisherChecks
+from reactive_runtime.tck import Check, Outcome
+from reactive_runtime.tck._publisher import publisher_values as _publisher_values
+from reactive_runtime.tck._publisher.publisher_values import ValuePublisherChecks
 from tck.broken import Publishers
 from tck.test_mutants import AT_ONCE, quick
 from tck.values import MUTANTS, RANDOM, ValueMutant

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from small_publisher import Publisher, Subscription
 
-from reactive_runtime.tck import Check, Outcome, _tck_child
+from reactive_runtime.tck import Check, Outcome
+from reactive_runtime.tck._running import child as _tck_child
 from tck.broken import Publishers
 from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run

@@ -17,7 +17,7 @@ import pytest
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import MAX_DEMAND, Flow
-from reactive_runtime._core import primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.testing import Chunk, Record, Recorder, Signal, check
 from reactive_runtime.testing import _recorder as module

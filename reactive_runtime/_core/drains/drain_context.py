@@ -1,0 +1,414 @@
+"""A drain that pollable sources hang on: what all of them need of it, for every kind of drain.
+
+There are two kinds: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down
+to the sources, the boundaries, and the upstreams that have a drain of their own (`drains.combinator`): it is one drain,
+and so everything in the tree happens in turn, without a lock.
+
+Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on
+another publisher, are noted (`later`) and made when no thread owns this drain: the elements find it idle, and go on
+their way at once. The thread that leaves the drain makes them, also from inside another such call, which may be in a
+user's code for long; how deep they stand on one another is bounded by `drains.trampoline`. So a million
+subscriptions one after another need no stack (3.3).
+
+The *home* of a drain is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
+the drain it hangs on. An executor's thread may be kept by such an upstream, and news from elsewhere, of a clock, a
+switch, another publisher, a cancel, must not wait for it. So the thread that brings news takes a turn itself
+(`_visit`), and leaves to the home whatever may keep a thread: sources, and calls upstream. What is left is a task that
+does not own the drain while it waits in the executor's queue (`_schedule`), or the next news would wait for it.
+
+    idle ──news, on any thread──▶ owned, visited ──▶ idle, a task is scheduled ──▶ owned, at home ──▶ idle
+
+An upstream that works for long without a result gives way at its home in the same manner, although it has begun on the
+thread that asked. Then elements of its own upstreams do not take it up again: they wait for the task, and the upstreams
+give way as well. Otherwise they would go on below, on the thread that was to be given back.
+
+A drain *rests* when no thread owns it, and each subscription to an upstream of its own has been made: from when it
+is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
+calls, be under way on another thread, wait for its turn on a thread or a pool. An operator that has to know that
+nothing more comes of what was delivered, as `group_by` has, waits until the drains behind it rest (`rests`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextvars import Context, copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from reactive_runtime._core.drains import trampoline
+from reactive_runtime._core.drains.drain import BATCH, CLOSED, Drain, Task
+from reactive_runtime._core.drains.ownership import owner_only, with_lock
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.exits import contained, each
+from reactive_runtime._spec import MAX_DEMAND
+from reactive_runtime.errors import RejectedError
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.failures.failure import Failure
+    from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
+    from reactive_runtime._core.sources.flow_base import FlowBase
+
+__all__ = ["WORK", "DrainContext", "Waiter"]
+
+R = TypeVar("R")
+
+WORK: Final = 1024
+"""Elements that the tree works on, delivered or not, after which it gives way."""
+
+
+class Waiter(Protocol):
+    """What waits, on a thread of its own, for what a tree of operators gives."""
+
+    def begins(self, source: FlowBase[object], operator: str) -> None:
+        """`operator` is going to subscribe to `source`. Any thread, without a lock."""
+
+
+class DrainContext(Drain):
+    """A drain with a context, a stop sign, and a list of calls upstream."""
+
+    __slots__ = (
+        "_behind",
+        "_calling",
+        "_calls",
+        "_coming",
+        "_endings",
+        "_heard",
+        "_light",
+        "_over",
+        "_root",
+        "_scheduled",
+        "away",
+        "context",
+        "deferred",
+        "demanded",
+        "failed",
+        "gave_way",
+        "guest",
+        "hears",
+        "home",
+        "stopped",
+        "turns_at_most",
+        "waiter",
+        "work_left",
+    )
+
+    def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
+        super().__init__(executor, owned=True)
+        self.home: Executor | None = executor if home is None else home
+        self.guest: bool = False  # set once, before it starts; it has a home, and may be begun anywhere else
+        self.hears: bool = False  # the owner's; it hears from elsewhere; an upstream may keep a thread of its home
+        self.away: bool = False  # the owner's; it is not at home, and leaves there what may keep its thread
+        self.deferred: bool = False  # the owner's; something was left
+        self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
+        self._scheduled = False  # lock; a task of it waits in an executor's queue, and owns nothing
+        self.gave_way: bool = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
+        self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
+        self.stopped: list[bool] = []  # appended to under lock, never emptied; a look at it may be late; see `fuse`
+        self._calls: list[Callable[[], object]] | None = None  # lock; None where there are none
+        self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
+        self._coming = 0  # lock; subscriptions to upstreams that are being made
+        self._over = False  # lock; it is closed, and the end was signalled
+        self.turns_at_most: int = -1  # set once, before it starts; see `fusion.fuse`
+        self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
+        self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
+        self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
+        self.failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
+        self._endings: list[Callable[[], object]] | None = []  # lock; called when all is over, None after that
+        self._root: DrainContext | None = None  # set once, before it starts, and dropped at the end; see `root`
+        self.waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
+        self.demanded: bool = True  # the owner's; set by `pulling` alone
+
+    def subscriber_raised(self, error: BaseException) -> None:
+        """Only a subscription has a subscriber."""
+        raise error
+
+    @owner_only
+    def pulling(self, pull: Callable[[], R], *, demanded: bool) -> R:
+        """Call `pull`, during which an element can go on (`demanded`), or none can: then sources run without demand.
+
+        What is pulled reads `demanded`. It cannot be an argument: between the drain and an operator there are
+        iterators. Owner only; such calls nest.
+        """
+        before, self.demanded = self.demanded, demanded
+        try:
+            return pull()
+        finally:
+            self.demanded = before
+
+    def fail(self, error: Exception) -> None:
+        """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
+        raise NotImplementedError
+
+    def behind(self) -> PrefetchQueue | None:
+        """The prefetch queue that it signals to, as an upstream of another drain."""
+        with self.lock:
+            return self._behind
+
+    def root(self) -> DrainContext:
+        """The drain at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""
+        return self._root or self
+
+    def at_end(self, ending: Callable[[], object]) -> None:
+        """Call `ending` when the drain has closed everything; at once, if it has."""
+        with self.lock:
+            over = self._endings is None
+            if self._endings is not None:
+                self._endings.append(ending)
+        if over:
+            ending()
+
+    @owner_only
+    def _release(self) -> None:
+        """The owner has closed everything."""
+        self._root = None
+        with self.lock:
+            endings, self._endings = self._endings, None
+        if endings:
+            each(endings)
+
+    @owner_only
+    def give_way(self) -> None:
+        """So many elements have been worked on that PENDING is due in place of the next. For the owner."""
+        self.work_left = WORK
+        self.spend()
+
+    @owner_only
+    def gives_way(self) -> bool:
+        """Whether the last element that was asked for was not, because it is time to give way. For the owner."""
+        return self.work_left == WORK
+
+    def heard_from(self) -> None:
+        """Look around, on a thread that a clock, a pool or an event loop brought along: in the flow's own context."""
+        with self.lock:
+            owner = self.claim()
+        if not owner:  # most find the drain at work, and need no context
+            return
+        if self.hears and self.home is not None:
+            self.context.copy().run(contained, trampoline.launch, self._visit)
+        else:
+            self.context.copy().run(contained, self._launch)
+
+    def wake(self) -> None:
+        with self.lock:
+            owner = self.claim()
+        if owner:
+            self.element_came()
+
+    def element_came(self) -> None:
+        """`_launch`, for what a thread has brought from elsewhere. For the owner."""
+        if self.hears and self.home is not None:
+            self.context.copy().run(trampoline.launch, self._visit)
+        else:
+            self._launch()
+
+    def end_came(self) -> None:
+        """Wake the drain for a cancel, or the end of an upstream."""
+        with self.lock:
+            owner = self.claim()
+            calling = self._calling or self._calls is not None
+        if not owner:
+            return
+        if self.home is not None and (self.hears or (calling and self.executor is not None)):
+            self.context.copy().run(trampoline.launch, self._visit)
+        else:
+            self._launch()
+
+    def _visit(self) -> None:
+        """Take turns on a thread that has brought news; what may keep it is left to the executor. Owner only.
+
+        Where all that is under way is a call upstream, the elements are left as well, and only an end is signalled.
+        """
+        with self.lock:
+            self._missed = False
+            demand = self._demand
+        while True:
+            allowance = min(demand, BATCH) if self.hears else 0
+            self.away, self.deferred = True, not self.hears
+            try:
+                taken = self._turn(allowance)
+            except BaseException:
+                with self.lock:
+                    self._busy = False  # not held by a thread that is on its way out
+                raise
+            finally:
+                self.away = False
+            if taken == CLOSED:
+                light, self._light = self._light, []
+                trampoline.work(light)  # those that subscribe find that they need not, and say that they have come
+                self._left()
+                return
+            with self.lock:
+                if self._demand != MAX_DEMAND:
+                    self._demand -= taken
+                demand = self._demand
+                left = self.deferred or self._spent or self._calls is not None
+                if (self._missed or (taken and taken == allowance)) and not self._spent:
+                    self._missed = False
+                    continue
+                light, self._light = self._light, []
+                spent = self._spent
+                self._missed = self._spent = False
+                self._busy = left
+            if left:
+                self._schedule(spent=spent)
+            if light:
+                trampoline.work(light)
+            return
+
+    def _launch(self) -> None:
+        if self.executor is None:
+            trampoline.launch(self._visit if self.guest else self.run)
+        elif self._is_open():
+            self._schedule()
+        else:
+            super()._submit(resubmitted=False)
+
+    def _is_open(self) -> bool:
+        """Whether its tasks must not own it while they wait: it may be visited. For the owner."""
+        with self.lock:
+            return self.hears or self._calling > 0 or self._calls is not None
+
+    def _submit(self, *, resubmitted: bool) -> bool:
+        if self.executor is None or self._is_open():
+            return self._schedule(resubmitted=resubmitted, spent=resubmitted)
+        return super()._submit(resubmitted=resubmitted)
+
+    def _schedule(self, *, resubmitted: bool = False, spent: bool = False) -> bool:
+        """Let the drain go, and have a task at home come back to it; True: it came at once, on this very thread.
+
+        `spent`: it gives way to others there.
+        """
+        with self.lock:
+            self._busy = False
+            self.gave_way = self.gave_way or spent
+            needed, self._scheduled = not self._scheduled, True
+        return (
+            needed
+            and self._hand_over(_ScheduledRun(self, resubmitted=resubmitted), resubmitted=resubmitted)
+            and self._come()
+        )
+
+    @with_lock
+    def waits_its_turn(self) -> bool:
+        """Whether it has given way, and no thread owns it until its task runs. With the lock held."""
+        return self.gave_way and not self._busy
+
+    def _come(self) -> bool:
+        """Own the drain again, unless another thread does, which then hears of it."""
+        with self.lock:
+            self._scheduled = self.gave_way = False
+            return self.claim()
+
+    def later(self, call: Callable[[], object], *, light: bool = False) -> None:
+        """Make this call upstream as soon as the drain has no owner. Called by its owner.
+
+        At home, unless it is `light`: it runs no source.
+        """
+        if light and self.away:
+            self._light.append(call)
+            return
+        with self.lock:
+            if self._calls is None:
+                self._calls = []
+            self._calls.append(call)
+
+    def has_calls(self) -> bool:
+        """Whether calls upstream are noted. For the owner."""
+        with self.lock:
+            return self._calls is not None or bool(self._light)
+
+    def expect(self) -> None:
+        """A subscription to an upstream is going to be made."""
+        with self.lock:
+            self._coming += 1
+
+    def came(self) -> None:
+        """It was made, or will not be. Any thread, without a lock.
+
+        With its last one the drain itself has been made, for the one behind it. In a loop: there may be thousands.
+        """
+        idle: list[DrainContext] = []
+        drain: DrainContext | None = self
+        while drain is not None:
+            with drain.lock:
+                drain._coming -= 1
+                if drain._coming:
+                    break
+                if drain._calls and (drain._over or not (drain._busy or drain._scheduled)):
+                    idle.append(drain)
+                queue = drain._behind
+            drain = queue.drain() if queue is not None and queue.is_here() else None
+        if idle:
+            each([drain._left for drain in idle])
+
+    def later_expected(self, subscribe: Callable[[], object], *, light: bool = False) -> None:
+        """`later`, for a call that subscribes to an upstream, and returns when that is done."""
+        self.expect()
+        self.later(partial(self._make, subscribe), light=light)
+
+    def _make(self, subscribe: Callable[[], object]) -> None:
+        try:
+            subscribe()
+        finally:
+            self.came()
+
+    def rests(self, news: Callable[[], object] | None = None, demand: int | None = None) -> bool:
+        """Whether no thread owns the drain, no upstream is being subscribed to, and it has heard of `demand`.
+
+        If not, `news` is called once when that may have changed: on any thread, without a lock.
+        """
+        with self.lock:
+            if self._over:
+                return True
+            if not (self._busy or self._scheduled or self._coming) and demand in (None, self._demand):
+                return True
+            if news is not None:
+                if self._calls is None:
+                    self._calls = []
+                if news not in self._calls:
+                    self._calls.append(news)
+            return False
+
+    def _end_for_good(self) -> None:
+        """It is closed, and the end was signalled."""
+        self.failed = None
+        with self.lock:
+            self._over = True
+
+    def _left(self) -> None:
+        """Make the calls that were noted."""
+        if self._calls is None:  # who noted one saw it noted, and comes by here
+            return
+        with self.lock:
+            calls, self._calls = self._calls, None
+            if calls and self.executor is not None:
+                self._calling += len(calls)
+                calls = [partial(self._call, call) for call in calls]
+        if calls:
+            trampoline.work(calls)
+
+    def _call(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        finally:
+            with self.lock:
+                self._calling -= 1
+
+
+class _ScheduledRun(Task):
+    """A task that takes the drain only when it runs."""
+
+    __slots__ = ()
+
+    def run(self) -> None:
+        assert isinstance(self.drain, DrainContext)
+        if self.drain._come():
+            self.drain.run()
+
+    def refuse(self, error: RejectedError) -> None:
+        assert isinstance(self.drain, DrainContext)
+        if self.drain._come():
+            self.drain.rejected(error)
+        else:
+            self.drain.fail(error)

@@ -1,0 +1,179 @@
+"""The base of a synchronous operator: for each element, emit any number of elements.
+
+A step is written once, as a generator method. From it `fusion.fuse` makes the loop that runs: the steps of a
+pipeline are put into one another, and every `yield` becomes the next step's body. The method as it stands is
+the reference that a property test holds the fused loop to, and the fallback where source code is not at hand.
+
+To write one:
+
+- `on_next(self, element)` yields what goes downstream; `return STOP` ends the stream after what was yielded.
+- `on_complete(self)` yields what is left when the upstream has completed; leave it out where nothing can be.
+- `dispose(self)` releases what it holds, and returns the elements that are kept back, for the hook.
+- State lives in `self`, made by `__init__`, or by `reset` where it is a container; each subscription works on a copy
+  of its own (`copy`).
+- What can't be put into a loop is refused when the class is defined, with the line and the reason (`fusion.reading`):
+  a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
+  the class, a function inside of `on_next`; an attribute that `on_next` is the first to assign; `self` handed to
+  other code, which might write to it; an instance that is given an `on_next` or `on_complete` of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
+
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import AssemblyLocation
+from reactive_runtime._core.failures.exits import goes_up
+from reactive_runtime._core.runtime.sentinels import sentinel
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.sources.pollable import Pollable
+
+__all__ = ["STOP", "Each", "Step", "describe", "end_is_certain", "heard_above", "own_method", "release_held"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+STOP: Final = sentinel("STOP", __name__)
+"""Returned by `on_next`: the stream is complete, the upstream is to be cancelled."""
+
+Each = Generator[R, None, Any]
+"""What `on_next` is: a generator, which may return STOP."""
+
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+class Step(Generic[T, R]):
+    """One synchronous operator of one pipeline."""
+
+    name: ClassVar[str]
+    """The operator's name, as on `Flow`."""
+
+    expands: ClassVar[bool] = False
+    """One element may become several: the step may then hold elements back that the source has already given."""
+
+    done: bool = False
+    """Set before the last element is yielded, by a step that knows which one it is: completion can then follow
+    at once, without waiting for more demand (2.9)."""
+
+    due: Any = None
+    """What `on_complete` has given, while it waits for demand; for the hook."""
+
+    location: AssemblyLocation | None = None
+    """Where it was put into a flow."""
+
+    hears: Callable[[Any], object] | None = None
+    """Called with each element that is discarded further upstream."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """SyntaxError where the step can't be fused."""
+        super().__init_subclass__(**more)
+        if cls.__module__.partition(".")[0] != _PACKAGE:  # ours are read when they are first used: it takes time
+            from reactive_runtime._core.fusion import reading
+
+            with suppress(OSError):  # its source is not at hand: it will not be fused
+                reading.refuse(cls)
+
+    def on_next(self, element: T) -> Each[R] | None:
+        """What `element` becomes."""
+        raise NotImplementedError
+
+    def on_complete(self) -> Iterator[R]:
+        """What is left over when the upstream has completed."""
+        raise NotImplementedError
+
+    def upstream_demand(self, n: int) -> int:
+        """How many elements to ask for, at most, where `n` are wanted."""
+        return n
+
+    def dispose(self) -> Iterable[object]:
+        """The stream is over: release everything; return what was accepted and not handed on, for the hook."""
+        return ()
+
+    def holds(self) -> bool:
+        """Whether something is left of an element that the source has given. Asked of those that expand."""
+        return True
+
+    @classmethod
+    def loops(cls) -> bool:
+        """Whether a fused loop may end with it."""
+        return cls.expands or cls.on_complete is not Step.on_complete
+
+    def reset(self) -> None:
+        """Make what a subscription must not share with another one: lists, sets."""
+
+    def copy(self) -> Self:
+        """The step for a new subscription."""
+        step = object.__new__(type(self))
+        step.__dict__.update(self.__dict__)
+        step.reset()
+        return step
+
+    def __str__(self) -> str:
+        """How the step is drawn: `map(f)`."""
+        return self.name
+
+
+def end_is_certain(steps: Sequence[Step[Any, Any]], pollable: Pollable) -> bool:
+    """Whether looking ahead can't take an element from the source, nor from one that expands.
+
+    What a step gives at the end waits for demand by itself, before it goes on to the next step.
+    """
+    for step in reversed(steps):
+        if step.expands and step.holds():
+            return False
+        if step.done:
+            return True
+    return pollable.exhausted()
+
+
+def heard_above(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Listeners:
+    """The listeners to what is discarded upstream of the steps; `heard`: downstream of them."""
+    for step in reversed(steps):
+        if step.hears is not None:
+            heard = (step.hears, *heard)
+    return heard
+
+
+def own_method(step: Step[Any, Any]) -> TypeError:
+    """The error of a step whose `on_next` or `on_complete` is an attribute of the instance."""
+    name = "on_next" if "on_next" in step.__dict__ else "on_complete"
+    return TypeError(
+        f"{type(step).__qualname__}: `{name}` was assigned to an instance, and what is put into a loop is the method"
+        f" of the class: define {name} there, and let it call what the instance has"
+    )
+
+
+def release_held(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Held:
+    """Close all of them; what they held, for the hook, and its listeners. `heard`: downstream of them."""
+    held: dropping.Held = []
+    exit_: BaseException | None = None
+    for at, step in enumerate(steps):
+        try:
+            kept = list(step.dispose())
+        except BaseException as error:
+            if exit_ is None and goes_up(error):
+                exit_ = error
+            else:
+                dropping.error_dropped(f"{step} raised when it was closed", error)
+        else:
+            if step.due is not None:
+                kept.append(step.due)
+                step.due = None
+            if kept:
+                listeners = heard_above(steps[at + 1 :], heard)
+                held.extend((element, listeners) for element in kept)
+    if exit_ is not None:
+        dropping.held_dropped("a stream ended before it was delivered", held)
+        raise exit_
+    return held
+
+
+def describe(function: Callable[..., Any]) -> str:
+    """The name a user knows a function by."""
+    name: str = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function)
+    return "lambda" if name.endswith("<lambda>") else name.rpartition("<locals>.")[2]

@@ -1,0 +1,630 @@
+"""The receiving end of a boundary: a subscriber upstream, a pollable source downstream.
+
+What arrives is put down under the lock of the downstream drain, which is woken by the same act; the drain takes
+it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
+
+- *prefetch* p: p elements are asked for at once, and when three quarters of them have been consumed, so many
+  again. At most p elements are ever held here.
+- *exact*: what the drain still owes downstream is asked for, and no more, or no more than `most` of it at a time. For
+  publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
+
+An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
+asked when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait
+for the return.
+
+Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
+drain of their own (`Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
+elements it brought are consumed on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, Literal
+from weakref import ref
+
+from reactive_runtime._core.drains import trampoline
+from reactive_runtime._core.drains.drain import CLOSED, Drain
+from reactive_runtime._core.drains.drain_context import WORK, DrainContext
+from reactive_runtime._core.drains.ownership import with_lock
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.exits import Unwinding, goes_up
+from reactive_runtime._core.failures.failure import Failure, comes_too_late
+from reactive_runtime._core.fusion.fuse import PENDING, none_element
+from reactive_runtime._core.queues.ready_queue import ReadyQueue
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime.arguments import not_none, signalled_error
+from reactive_runtime._core.sources.naming import a_kind, kind_of
+from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
+from reactive_runtime.errors import ProtocolError, RejectedError
+
+__all__ = ["NoneSignalledError", "Overflow", "PrefetchQueue", "Relayed", "Upstream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """How many elements may wait, and which is dropped when one more comes."""
+
+    capacity: int
+    drop: Literal["oldest", "newest", "error"]
+
+
+class PrefetchQueue(ReadyQueue):
+    """Gives a drain what an upstream publisher signals."""
+
+    shown_as: Final = "subscriber of an operator"
+
+    __slots__ = (
+        "__weakref__",
+        "_batch",
+        "_chunk",
+        "_coming",
+        "_consumed",
+        "_drain",
+        "_elements",
+        "_most",
+        "_on_drain",
+        "_overflow",
+        "_paced",
+        "_prefetch",
+        "_refill",
+        "_room",
+        "_subscribe",
+        "_unasked",
+        "_upstream",
+        "_worked",
+        "even_closed",
+        "light",
+        "own",
+    )
+
+    queues = True
+
+    def __init__(
+        self,
+        subscribe: Callable[[Subscriber[Any]], object],
+        prefetch: int | None,
+        *,
+        on_drain: bool = False,
+        most: int | None = None,
+    ) -> None:
+        """`subscribe` connects a subscriber to the upstream; `prefetch` is 1 or more, or None for exact demand.
+
+        `on_drain`: connect on the thread of the drain, instead of on the one that subscribes. `most`: exact demand, but
+        no more than that at a time.
+        """
+        super().__init__([])  # len(_items) <= what was requested and has not been taken
+        self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # lock; None once it is closed
+        self._prefetch = prefetch
+        self._most = most
+        self._on_drain = on_drain
+        self.even_closed: bool = False  # the owner's; see `InnerSubscription.connect_even_closed`
+        self.light: bool = False  # set once, before `connect`: to ask the upstream runs no source on this thread
+        self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
+        # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
+        self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
+        self._batch = MAX_DEMAND if prefetch is None else prefetch >> 2 or 1
+        self._upstream: Upstream | None = None  # lock; set once, by on_subscribe; until both sides are over
+        self._room = 0  # lock; elements that may still arrive (1.1)
+        self._unasked = 0  # lock; the part of the room that the upstream has not been asked to fill
+        self._coming = False  # lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
+        self._overflow: Overflow | None = None  # what to do with too many; for upstreams asked without bound
+        # Owned by the downstream drain:
+        self._chunk: Iterator[Any] = iter(())
+        self._elements: Iterator[Any] = iter(())
+        self._consumed = 0  # since the last refill
+        self._worked = 0  # since the last time that it gave way, where it does
+        self._paced = False
+        self._drain: DrainContext  # set once, by attach
+
+    # -- the pollable source: called by the owner of the downstream drain ----------------------------------------------
+
+    def attach(self, drain: DrainContext) -> None:
+        self._drain = drain
+        self._lock = drain.lock  # set once
+        self._coming = True
+        drain.failed = None  # what was raised before is dealt with
+        drain.expect()
+
+    def is_here(self) -> bool:
+        """The upstream has subscribed to its own upstreams, is not one of ours, or has ended; False: that is known."""
+        with self._lock:
+            coming, self._coming = self._coming, False
+        return coming
+
+    def came(self) -> None:
+        """`is_here`, and the drain hears of it. From any thread."""
+        if self.is_here():
+            self._drain.came()
+
+    def _publisher(self) -> str:
+        """Who signals, for a message."""
+        with self._lock:
+            subscribe = self._subscribe
+        owner = getattr(subscribe, "__self__", None)
+        return "the publisher" if owner is None else f"the publisher, {a_kind(owner)},"
+
+    def reader(self) -> DrainContext:
+        return self._drain
+
+    def drain(self) -> DrainContext:
+        """The drain that it gives its elements to."""
+        return self._drain
+
+    def upstream(self) -> Upstream | None:
+        """Through what it calls its upstream, while both are there."""
+        with self._lock:
+            return self._upstream
+
+    def room(self) -> int:
+        """How many elements have been promised room, and have not come. A look, from any thread."""
+        with self._lock:
+            return self._room
+
+    def connect(self) -> None:
+        if not self._on_drain:
+            self._connect()
+        if self.even_closed:
+            with self._lock:
+                closed = self._closed
+                self._subscribe = None if closed else self._subscribe
+            if closed:
+                self.came()
+
+    def _connect(self) -> None:
+        with self._lock:
+            subscribe = self._subscribe
+        if subscribe is None:
+            return
+        try:
+            self._drain.context.copy().run(dropping.subscribed, self.heard, subscribe, self)
+        except BaseException as error:  # 1.9: `subscribe` returns normally; this one did not
+            fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
+            fault.__cause__ = error
+            self._raised(error, fault)
+
+    def _raised(self, error: BaseException, fault: Exception) -> None:
+        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        fault = NoneSignalledError.or_else(fault, error, self)
+        if not goes_up(error):
+            self.on_error(fault)
+            return
+        if not isinstance(error, Unwinding):
+            self._ended(Failure(fault, kept=True))
+        raise error
+
+    def open(self) -> Iterator[Any]:
+        if self._on_drain:
+            self._drain.later(self._connect)
+        self._elements = chain.from_iterable(self._chunks())
+        return self._elements
+
+    def _chunks(self) -> Generator[Iterator[Any], None, None]:
+        """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
+        lock = self._lock
+        while True:
+            batch = self._batch
+            with lock:
+                items = self._items
+                if len(items) <= batch:
+                    self._items = []
+                else:
+                    items, self._items = items[:batch], items[batch:]
+                done, failure = self._over, self._failure
+            if items:
+                self._chunk = iter(items)
+                yield self._chunk
+                self._replenish(len(items))
+                if self._paced:
+                    self._worked += len(items)
+                    if self._worked >= WORK:
+                        self._worked = 0
+                        self._drain.spend()
+                        yield iter((PENDING,))
+            elif not done:
+                yield iter((PENDING,))
+            else:
+                if failure is not None:
+                    raise self._at_end(failure)
+                return
+
+    def _replenish(self, n: int) -> None:
+        self._consumed += n
+        if self._refill and self._consumed >= self._refill:
+            n, self._consumed = self._consumed, 0
+            self._ask(n)
+
+    def relays(self) -> bool:
+        return self._prefetch is None
+
+    def pace(self) -> None:
+        self._paced = True
+
+    def ask_exactly(self) -> None:
+        self._prefetch = self._most = None
+        self._refill = 0
+        self._batch = MAX_DEMAND
+
+    def request(self, n: int) -> None:
+        if self._prefetch is not None:
+            return
+        with self._lock:
+            if self._most is not None:
+                most = min(n, self._most)
+                n = most - self._room - len(self._items)
+                n = n if n >= most - (most >> 2) else 0  # in batches, as a prefetch is refilled
+            elif n != MAX_DEMAND:
+                n -= self._room + len(self._items)
+            wanted = n > 0 and self._room != MAX_DEMAND
+            if wanted:
+                self._room = min(self._room + n, MAX_DEMAND)
+                self._unasked = min(self._unasked + n, MAX_DEMAND)
+        if wanted:
+            self._drain.later(self.ask, light=self.light)
+
+    def ask(self) -> None:
+        """Ask the upstream to fill the room that was promised; made when no thread owns the drain, or by `_ask`."""
+        with self._lock:
+            upstream = self._upstream
+            if upstream is None or not self._unasked:
+                return
+            n, self._unasked = self._unasked, 0
+        upstream.request(n)
+
+    def _ask(self, n: int) -> None:
+        """Promise room for `n` more elements, and ask for them. For the owner of the drain."""
+        with self._lock:
+            self._room += n
+            self._unasked += n
+            upstream = self._upstream
+        if upstream is None or upstream.submits:
+            self.ask()
+        else:
+            self._drain.later(self.ask, light=self.light)
+
+    def exhausted(self) -> bool:
+        with self._lock:
+            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+
+    def still_to_come(self) -> int | None:
+        with self._lock:
+            waiting, upstream, done = len(self._items), self._upstream, self._over
+        above = 0 if done else None if upstream is None else upstream.still_to_come()
+        return None if above is None else waiting + above
+
+    def limit(self, overflow: Overflow) -> None:
+        """Hold no more than that. Called before `connect`."""
+        self._overflow = overflow
+
+    @with_lock
+    def _too_many(self) -> list[Any]:
+        """Take out what is beyond the limit, oldest or newest first. Called with the drain's lock held."""
+        assert self._overflow is not None
+        dropped: list[Any]
+        beyond = len(self._items) - self._overflow.capacity
+        if beyond <= 0:
+            return []
+        if self._overflow.drop == "oldest":
+            dropped, self._items = self._items[:beyond], self._items[beyond:]
+        else:
+            dropped, self._items = self._items[-beyond:], self._items[:-beyond]
+        return dropped
+
+    def _overflowed(self, dropped: list[Any]) -> None:
+        """Elements found no room: report them to the hook, and, where that is an error, to both sides."""
+        assert self._overflow is not None
+        wanted = self._overflow.drop != "error"
+        dropping.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
+        full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
+        if self._overflow.drop == "error" and dropped and self._ended(Failure(full)):
+            with self._lock:
+                upstream = self._upstream
+            if upstream is not None:
+                upstream.cancel()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            items, self._items = self._items, []
+            upstream, done = self._upstream, self._over
+            failure = self._failure
+            still_to_come = self.even_closed and upstream is None and not done  # `connect` is still to come
+            if not still_to_come:
+                self._subscribe = None  # the source is freed with its holder, not with the cycle of the ends here
+            if done:
+                self._upstream = None
+        left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())
+        if not still_to_come:
+            self.came()
+        try:
+            if upstream is not None and not done:
+                upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
+        finally:
+            self._dropped(left, failure)
+
+    # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        not_none("on_subscribe", subscription)
+        upstream = Upstream(subscription, self._raised)
+        with self._lock:
+            first = self._upstream is None and not self._over
+            if first:
+                self._upstream = upstream
+            closed = self._closed
+        if not first:
+            subscription.cancel()  # 2.5
+        elif closed:
+            upstream.cancel()
+        else:
+            if self._prefetch is not None:
+                with self._lock:
+                    self._room += self._prefetch
+                    self._unasked += self._prefetch
+            if not ours(subscription, self):
+                self.came()
+            self.ask()  # for that, or for what was demanded before the subscription came
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NoneSignalledError(self, self._publisher())
+        drain = self._drain
+        with self._lock:
+            accepted = not (self._closed or self._over) and self._room > 0
+            if accepted:
+                if self._room != MAX_DEMAND:
+                    self._room -= 1
+                self._items.append(element)
+                if self._to_notify is not None:
+                    self._arrived()
+                dropped = None if self._overflow is None else self._too_many()
+                owner = drain.claim()
+                if not (owner or dropped):
+                    return
+            else:
+                dropped, owner = None, False
+        if accepted:
+            if dropped:
+                self._overflowed(dropped)
+            if owner:
+                drain.element_came()
+        else:
+            self._refuse(element)
+
+    def absorb(self, elements: Iterable[Any], upstream: DrainContext, *, synchronous: bool) -> tuple[int, bool]:
+        """`on_next` for each of `elements`, for an upstream of our own, which has checked the demand.
+
+        Returns how many, and whether PENDING was met. `synchronous`: to get the next one runs no code of a user, and
+        never waits; then all of them change hands in one go, unless no more than some of them may wait here. Else each
+        can be taken as soon as it is here: an element in hand never waits for the next one to be made.
+        """
+        if synchronous and self._overflow is None:
+            batch: list[Any] = []
+            try:
+                batch.extend(elements)
+            finally:  # what came before an error goes before it
+                self._put(batch)
+            return len(batch), False
+        taken = 0
+        for element in elements:
+            if element is PENDING:
+                return taken, True
+            if element is None:
+                raise none_element()
+            taken += 1
+            waits = self._put((element,))
+            if upstream.stopped:
+                break
+            if waits:
+                upstream.spend()
+                return taken, True
+        return taken, False
+
+    def _put(self, elements: Sequence[Any]) -> bool:
+        """Take them, and wake the drain; True: they wait for this thread, in its queue or in that of its executor."""
+        drain = self._drain
+        with self._lock:
+            waits = self.own and drain.waits_its_turn()
+            owner = not waits and drain.claim()
+            accepted = not self._closed
+            if accepted:
+                self._items.extend(elements)
+                if self._room != MAX_DEMAND:
+                    self._room -= len(elements)
+                if self._to_notify is not None:
+                    self._arrived()
+            dropped = self._too_many() if accepted and self._overflow is not None else None
+        if dropped:
+            self._overflowed(dropped)
+        if not accepted:
+            dropping.elements_dropped("it came after its stream had ended", elements, self.heard)
+        if owner:
+            drain.element_came()
+            return drain.executor is None and trampoline.others()
+        return waits
+
+    def _refuse(self, element: Any) -> None:
+        """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""
+        with self._lock:
+            closed, done, upstream = self._closed, self._over, self._upstream
+        reason = "it came after its stream had ended" if closed or done else "it came unasked"
+        dropping.element_dropped(reason, element, self.heard)
+        if closed and upstream is not None:
+            upstream.cancel()  # lets a cancel through that waits for a `request` on this very stack
+        elif not done:
+            self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
+            if upstream is not None:
+                upstream.cancel()
+
+    def on_error(self, error: BaseException, /) -> None:
+        error = signalled_error(error, self._publisher())
+        failure = self._failure_of(error)
+        if not self._ended(failure):
+            failure.reached(None)
+            failure.dropped("an error after its stream had ended", error)
+
+    def _failure_of(self, error: BaseException) -> Failure:
+        """What the upstream has signalled; one of ours may have it from a source with many readers."""
+        if comes_too_late(error, self._drain):
+            return Failure(error, kept=True)
+        upstream = self.upstream()
+        subscription: Any = None if upstream is None else upstream.subscription()
+        while isinstance(subscription, Relayed):
+            subscription = subscription.subscription
+        failed = subscription.failed if isinstance(subscription, DrainContext) else None  # its owner signals here
+        return Failure(error) if failed is None else failed.passed_on(error)
+
+    def on_complete(self) -> None:
+        self._ended(None)
+
+    def _ended(self, failure: Failure | None) -> bool:
+        drain = self._drain
+        with self._lock:
+            upstream = self._upstream
+            ended = self._end(failure)
+            if ended:
+                self._arrived()
+            elif self._closed:
+                self._over, self._upstream = True, None
+        if upstream is not None:
+            upstream.ended()
+        if ended:
+            self.came()
+            drain.end_came()
+        return ended
+
+
+class NoneSignalledError(TypeError):
+    """What a publisher gets that signals None. It may come back out of the call that was made on it."""
+
+    def __init__(self, to: object, publisher: str) -> None:
+        super().__init__(f"{publisher} called on_next(None), and None is not an element (2.13)")
+        self._to = ref(to)
+
+    @staticmethod
+    def or_else(fault: Exception, error: BaseException, to: object) -> Exception:
+        """`fault`, of a call that raised `error`; where that came out of `on_next` of `to`, what is wrong is that."""
+        if not isinstance(error, NoneSignalledError) or error._to() is not to:
+            return fault
+        wrong = ProtocolError(str(error))
+        wrong.__cause__ = error
+        return wrong
+
+
+class Relayed:
+    """A subscription that stands before one of ours, and hands `cancel` on to it at once."""
+
+    __slots__ = ()
+
+    subscriber: Subscriber[Any]
+    subscription: Subscription
+
+    @property
+    def shown_as(self) -> str:
+        """The subscriber is the user's."""
+        return kind_of(self.subscriber)
+
+    @staticmethod
+    def unwrapped(subscription: Subscription) -> Subscription:
+        """The one that all of these stand before."""
+        while isinstance(subscription, Relayed):
+            subscription = subscription.subscription
+        return subscription
+
+
+def ours(subscription: Subscription, queue: PrefetchQueue) -> bool:
+    """Whether it is a drain of ours that signals to `queue`, and says when it has subscribed to its upstreams."""
+    subscription = Relayed.unwrapped(subscription)
+    # By its owner: it is not yet closed.
+    return isinstance(subscription, DrainContext) and subscription.behind() is queue
+
+
+class Upstream(Drain):
+    """Makes the calls on one upstream subscription, one at a time (2.7).
+
+    A `cancel` that comes while another thread is inside `request` waits for it to return, as it soon does (3.4).
+    Two kinds are let through at once. One from further up the stack of that very `request`: the upstream is
+    emitting from it, perhaps without end. And one to a subscription of our own, whose `cancel` is a note to its
+    drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
+    """
+
+    __slots__ = ("_caller", "_cancelled", "_ended", "_ours", "_raised", "_subscription", "_unbounded", "submits")
+
+    def __init__(self, subscription: Subscription, raised: Callable[[BaseException, Exception], None]) -> None:
+        super().__init__()
+        self._raised = raised
+        self._ours = isinstance(subscription, Drain | Relayed)
+        self.submits: bool = isinstance(subscription, Drain) and subscription.executor is not None
+        self._subscription: Subscription | None = subscription  # lock; None once it has been cancelled
+        self._cancelled = False  # lock; a cancel is wanted
+        self._ended = False  # lock; it has signalled its end, and a request that waits here is not made (2.4)
+        self._caller = 0  # lock; the thread that is inside `request`
+        self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
+
+    def request(self, n: int) -> None:
+        self.add(n)
+
+    def cancel(self) -> None:
+        with self.lock:
+            self._cancelled = True
+            at_once = self._ours or self._caller == primitives.get_ident()
+        if at_once:
+            self._cancel_now()
+        else:
+            self.wake()
+
+    def subscription(self) -> Subscription | None:
+        """The upstream's, until it is cancelled."""
+        with self.lock:
+            return self._subscription
+
+    def ended(self) -> None:
+        """It has signalled its end."""
+        with self.lock:
+            self._ended = True
+
+    def still_to_come(self) -> int | None:
+        """How many elements it has yet, as far as it is our own and knows."""
+        with self.lock:
+            subscription = self._subscription
+        return subscription.still_to_come() if isinstance(subscription, Drain) else None
+
+    def is_cancelled(self) -> bool:
+        with self.lock:
+            return self._cancelled
+
+    def _turn(self, allowance: int) -> int:
+        with self.lock:
+            cancelled, subscription = self._cancelled, self._subscription
+            ended = self._ended
+            self._caller = primitives.get_ident()
+        try:
+            if cancelled or subscription is None:
+                self._cancel_now()
+                return CLOSED
+            if allowance and not (self._unbounded or ended):
+                self._unbounded = allowance == MAX_DEMAND
+                subscription.request(allowance)
+        except BaseException as error:
+            fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
+            fault.__cause__ = error
+            self._raised(error, fault)
+        finally:
+            with self.lock:
+                self._caller = 0
+        return 0 if self._unbounded or ended else allowance  # what is not accounted for would come round for ever
+
+    def _cancel_now(self) -> None:
+        with self.lock:
+            subscription, self._subscription = self._subscription, None
+        if subscription is None:
+            return
+        try:
+            subscription.cancel()
+        except BaseException as error:
+            dropping.raised("an upstream's cancel raised (3.15)", error)
+
+    def rejected(self, error: RejectedError) -> None:
+        raise AssertionError("drains without an executor are never rejected")

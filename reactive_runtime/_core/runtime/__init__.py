@@ -1,0 +1,6 @@
+"""What all of `_core` stands on: the door to threading, the event loop, checks of arguments.
+
+Start at `primitives`: every lock, clock and thread of the package comes from there.
+
+Any module of the package may import it.
+"""

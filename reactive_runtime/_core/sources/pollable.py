@@ -1,0 +1,204 @@
+"""What a subscription pulls from: a pollable source makes the iterator of one subscription, and ends it.
+
+A cold source is a pollable source over the iterator that its supplier makes. A boundary is a pollable source over what
+has arrived from its upstream (`queues.prefetch_queue`). The drain knows no difference, but that a boundary may have
+nothing yet.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, compress, islice, repeat
+from operator import length_hint
+from typing import Any, Final
+
+from reactive_runtime._core.drains.drain_context import WORK, DrainContext
+from reactive_runtime._core.drains.ownership import owner_only
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import AssemblyLocation, note_assembly
+from reactive_runtime._core.fusion.fuse import PENDING
+from reactive_runtime._core.sources.naming import a_kind
+from reactive_runtime._support.shown import shown
+from reactive_runtime.errors import RejectedError
+
+__all__ = ["IterablePollable", "Pollable", "paced"]
+
+
+class Pollable:
+    """One subscription's supply. All but `attach` and `connect` is called by the owner of its drain."""
+
+    __slots__ = ("heard",)
+
+    heard: dropping.Listeners
+    """The listeners to what is discarded here and further upstream. Set before `attach`."""
+
+    queues: bool = False
+    """What the iterator gives has been made already: to get it runs no user's code."""
+
+    combines: bool = False
+    """It subscribes to upstreams of its own when the iterator first runs."""
+
+    waits: bool = False
+    """Whether the iterator may yield PENDING."""
+
+    def attach(self, drain: DrainContext) -> None:
+        """Whom to wake; called once, before anything else."""
+
+    def connect(self) -> None:
+        """Subscribe to the upstream; called once, on the subscribing thread, after `on_subscribe` has returned."""
+
+    @owner_only
+    def open(self) -> Iterator[Any]:
+        """The iterator; called once, on the thread that drains. May raise what the source raises."""
+        raise NotImplementedError
+
+    def synchronous(self) -> bool:
+        """Whether `next` on the iterator runs no user's code and never waits."""
+        return False
+
+    @owner_only
+    def request(self, n: int) -> None:
+        """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
+
+    def pace(self) -> None:
+        """Give way after so many elements: what follows may drop them all."""
+
+    @owner_only
+    def ask_exactly(self) -> None:
+        """From now on elements are wanted as they are demanded (`request`)."""
+
+    def note_source(self, error: BaseException) -> None:
+        """Note on an error that came out of the iterator where the source was put into the flow."""
+
+    @owner_only
+    def failure(self) -> Exception | None:
+        """The error that the upstream has ended with, as far as that is known, also where elements wait before it.
+
+        It counts as taken: the caller raises it, as it comes out of here.
+        """
+        return None
+
+    @owner_only
+    def run_without_demand(self) -> None:
+        """There is no demand: see to what needs none. Nothing is pulled."""
+
+    def pushes(self) -> bool:
+        """Whether elements come by themselves, without a pull."""
+        return self.waits
+
+    def relays(self) -> bool:
+        """Whether `request` does anything: False where all there is room for has been asked for."""
+        return True
+
+    @owner_only
+    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
+        """Put `who` into `ready`, which the drain's lock owns, when something arrives. False: it is here, or may be."""
+        return False
+
+    @owner_only
+    def exhausted(self) -> bool:
+        """Whether it is certain that no element of the source is left to come."""
+        return False
+
+    def what(self) -> str:
+        """What it is, for a message."""
+        return "its upstream"
+
+    def still_to_come(self) -> int | None:
+        """How many elements there are yet, at most; None: that is not known. A look, for the end of the interpreter."""
+        return None
+
+    def where(self) -> str:
+        """Which source it is, and how far it has got, for an error about what it gave."""
+        return "the source"
+
+    def close(self) -> None:
+        """Release everything: the stream has ended or was cancelled. May be called before `open`."""
+
+
+def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:
+    """`elements` of a source that never waits, for steps that may drop them all: gives way after so many of them."""
+    return chain.from_iterable(_paced(elements, drain))
+
+
+def _paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Iterable[Any]]:
+    for first in elements:
+        yield chain((first,), islice(elements, WORK - 1))
+        drain.spend()
+        yield (PENDING,)
+
+
+_EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values())
+_SIZED: Final[tuple[type[Any], ...]] = tuple(type(iter(empty)) for empty in _EMPTY)
+"""Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""
+
+_MANY: Final = sys.maxsize
+
+
+class IterablePollable(Pollable):
+    """The iterator of a supplier's iterable, made when the drain first runs."""
+
+    __slots__ = ("_count", "_iterable", "_iterator", "_location", "_supplier", "_title")
+
+    def __init__(
+        self, supplier: Callable[[], Iterable[Any]], title: str, location: AssemblyLocation | None = None
+    ) -> None:
+        self._supplier = supplier
+        self._title = title
+        self._location = location
+        # Owned by the subscription's drain:
+        self._iterator: Iterator[Any] | None = None
+        self._iterable: Any = None  # of an iterator whose length hint is exact
+        self._count: repeat[bool] | None = None  # of another: what is left of MANY
+
+    def open(self) -> Iterator[Any]:
+        iterable = self._supplier()
+        try:
+            iterator: Iterator[Any] = iter(iterable)
+        except TypeError as error:
+            what = "its __iter__ returns no iterator" if hasattr(iterable, "__iter__") else "it is not iterable"
+            raise TypeError(f"the source gave {a_kind(iterable)}: {what} ({error})") from error
+        self._iterator = iterator
+        if self.synchronous() and iterator is not iterable:
+            self._iterable = iterable
+            return iterator
+        self._count = repeat(True, _MANY)  # counts, for `where`, at the cost of two nanoseconds an element
+        return compress(iterator, self._count)
+
+    def where(self) -> str:
+        if self._iterable is not None:
+            given = len(self._iterable) - length_hint(self._iterator)
+        else:
+            given = _MANY - length_hint(self._count)
+        return f"the source {self._title} at index {given - 1}"
+
+    def note_source(self, error: BaseException) -> None:
+        if not isinstance(error, RejectedError):  # that is the executor's
+            note_assembly(error, self._title, self._location)
+
+    def synchronous(self) -> bool:
+        return isinstance(self._iterator, _SIZED)
+
+    def exhausted(self) -> bool:
+        # 2.9: a list that has been read to its end completes at once; a generator's end is only known by asking.
+        iterator = self._iterator
+        return isinstance(iterator, _SIZED) and length_hint(iterator) == 0
+
+    def what(self) -> str:
+        iterator = self._iterator
+        return "its source" if iterator is None else f"the source, {a_kind(iterator)}"
+
+    def still_to_come(self) -> int | None:
+        iterator = self._iterator
+        return length_hint(iterator) if isinstance(iterator, _SIZED) else None
+
+    def close(self) -> None:
+        iterator, self._iterator, self._iterable = self._iterator, None, None
+        close = getattr(iterator, "close", None)
+        if close is None:
+            return
+        try:
+            close()
+        except BaseException as error:
+            dropping.raised(f"closing the source's iterator {shown(iterator)} raised", error)

@@ -1,0 +1,199 @@
+"""The pollable source of a source that has one element and an executor: a task, with no subscription behind it.
+
+`flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription of its own,
+with a drain, and a prefetch queue to take what it gives, would cost each of them more than the task itself does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.exits import contained, goes_up, submitted, taken_back
+from reactive_runtime._core.failures.failure import Failure, comes_too_late
+from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, pulled
+from reactive_runtime._core.fusion.step import Step, release_held
+from reactive_runtime._core.queues.ready_queue import ReadyQueue
+from reactive_runtime._core.runtime import activity
+from reactive_runtime._core.sources.naming import executor_name
+from reactive_runtime.errors import RejectedError
+
+__all__ = ["TaskSource"]
+
+
+Outcome = tuple[list[Any], BaseException | None]
+
+
+class TaskSource(ReadyQueue):
+    """Runs the source and its steps, none of which expands, as one task. Begins at once, or with the first demand."""
+
+    __slots__ = (
+        "_at_once",
+        "_begun",
+        "_chunk",
+        "_drain",
+        "_executor",
+        "_future",
+        "_steps",
+        "_supplier",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        supplier: Callable[[], Iterable[Any]],
+        steps: Sequence[Step[Any, Any]],
+        executor: Executor,
+        *,
+        at_once: bool,
+    ) -> None:
+        super().__init__([])  # it is over when the task is done
+        self._supplier = supplier
+        self._steps = [step.copy() for step in steps]  # the task's
+        self._executor = executor
+        self._at_once = at_once
+        self._begun = False  # the owner's
+        self._drain: DrainContext  # set once, by attach
+        self._future: Future[Outcome] | None = None  # lock
+        self._chunk: Iterator[Any] = iter(())  # the owner's
+
+    # -- the pollable source -------------------------------------------------------------------------------------------
+
+    def attach(self, drain: DrainContext) -> None:
+        self._drain = drain
+        self._lock = drain.lock  # set once
+
+    def reader(self) -> DrainContext:
+        return self._drain
+
+    def what(self) -> str:
+        return f"a task on {executor_name(self._executor)}"
+
+    def connect(self) -> None:
+        if self._at_once:
+            self._submit()
+
+    def relays(self) -> bool:
+        return not self._at_once
+
+    def request(self, n: int) -> None:
+        if not (self._at_once or self._begun):
+            self._begun = True
+            self._drain.later(self._submit, light=True)
+
+    def open(self) -> Iterator[Any]:
+        return chain.from_iterable(self._chunks())
+
+    def _chunks(self) -> Generator[Iterator[Any], None, None]:
+        while True:
+            with self._lock:
+                over, failure = self._over, self._failure
+                items, self._items = self._items, []
+            if not over:
+                yield iter((PENDING,))
+                continue
+            self._chunk = iter(items)
+            yield self._chunk
+            if failure is not None:
+                raise self._at_end(failure)
+            return
+
+    def exhausted(self) -> bool:
+        with self._lock:
+            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            items, self._items = self._items, []
+            future, failure = self._future, self._failure
+            self._future = None  # a reference cycle, which has the elements and is not needed any more
+        left, self._chunk = chain(self._chunk, items), iter(())
+        try:
+            if future is not None:
+                taken_back(self._executor, future)
+        finally:
+            self._dropped(left, failure)
+
+    # -- the task ----------------------------------------------------------------------------------------------
+
+    def _submit(self) -> None:
+        """On the thread that subscribes, or asks; no lock is held."""
+        if self._gone():
+            return
+        run: Callable[..., Any] = self._drain.context.copy().run
+        under_way = activity.begun(self._drain.context, self._executor) if activity.in_use else None
+        work = self._work if under_way is None else partial(under_way.run, self._work)
+        try:
+            future = submitted(self._executor, partial(run, contained, work))
+        except BaseException as error:
+            if under_way is not None:
+                under_way.end()
+            refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
+            refused.__cause__ = error
+            self._settle([], refused)
+            if goes_up(error):
+                raise
+            return
+        with self._lock:
+            closed = self._closed  # `close` has not seen it
+            if not closed:
+                self._future = future
+        if closed:
+            taken_back(self._executor, future)
+        done = partial(contained, self._done)
+        future.add_done_callback(done if under_way is None else under_way.last(done))
+
+    def _gone(self) -> bool:
+        with self._lock:
+            return self._closed
+
+    def _work(self) -> Outcome:
+        """The task: what was made, and the error that came after it."""
+        made: list[Any] = []
+        failure: BaseException | None = None
+        if self._gone():  # it could not be taken back (`taken_back`)
+            return made, failure
+        try:
+            made.extend(pulled(iter(self._supplier()), self._steps, Unstopped()))
+        except BaseException as error:
+            if goes_up(error):
+                raise
+            failure = error
+        finally:
+            if self._steps:
+                dropping.held_dropped("a stream ended before it was delivered", release_held(self._steps, self.heard))
+        return made, failure
+
+    def _done(self, future: Future[Outcome]) -> None:
+        if future.cancelled():
+            self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
+            return
+        if (error := future.exception()) is not None:
+            self._settle([], error)
+            return
+        outcome: Any = future.result()
+        if isinstance(outcome, tuple):
+            self._settle(*outcome)
+        else:
+            name = executor_name(self._executor)
+            self._settle([], RejectedError(f"{name} did not run a stream's task, and set its future done"))
+
+    def _settle(self, items: list[Any], error: BaseException | None) -> None:
+        drain = self._drain
+        kept = error is not None and comes_too_late(error, drain)
+        with self._lock:
+            ended = self._end(None if error is None else Failure(error, kept=kept))
+            if ended:
+                self._items = items
+                self._arrived()
+        if ended:
+            drain.heard_from()
+            return
+        if error is not None and not isinstance(error, RejectedError):
+            dropping.error_dropped("an error after its stream had ended", error)
+        dropping.elements_dropped("a stream ended before it was delivered", items, self.heard)

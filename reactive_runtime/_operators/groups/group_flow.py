@@ -1,0 +1,197 @@
+"""What goes downstream: the flow of a group, and the outer flow that gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements
+from reactive_runtime._core.failures.failure import Failure
+from reactive_runtime._core.fusion.step import Step
+from reactive_runtime._core.fusion.subscription import PulledSubscription
+from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.runtime import collecting, primitives
+from reactive_runtime._core.sources.flow_source import FlowSource, Stage, SubscriptionPlan, flow_of
+from reactive_runtime._core.sources.pollable import Pollable
+from reactive_runtime._operators.groups.group_buffer import GroupBuffer
+from reactive_runtime._spec import Subscription
+from reactive_runtime.errors import RejectedError
+
+if TYPE_CHECKING:
+    from reactive_runtime._flow import Flow
+    from reactive_runtime._operators.groups.group_source import Split
+
+__all__ = ["Given", "Group"]
+
+
+class Group:
+    """One of the flows."""
+
+    def __init__(self, split: Split, key: Any, capacity: int) -> None:
+        self.key = key
+        self.buffer = GroupBuffer(split, capacity)
+        self._lock = primitives.Lock()
+        self._taken = False  # _lock; it has a subscriber
+        self._refusal: str | None = None  # _lock; why it will have none
+        self._ended = False  # _lock; its source has no more for it
+        self._released = False  # _lock; the program has released it
+        self.size = 0  # the owner of the source's drain; of a window, how many elements were for it
+
+    def take(self, prefetch: int | None) -> Pollable:
+        """The pollable source of the one subscriber."""
+        with self._lock:
+            refusal = self._refusal
+            self._taken = True
+            self._refusal = refusal or "a group, or a window, is for one subscriber, and has it already"
+        if refusal is None:
+            self.buffer.ask_ahead(prefetch)
+            return self.buffer
+        refused = SubscriberBuffer(1)
+        refused.end(Failure(RejectedError(refusal), kept=True))
+        return refused
+
+    def abandon(self, refusal: str) -> bool:
+        """It will have no subscriber. False: it has one."""
+        with self._lock:
+            if not self._taken:
+                self._refusal = self._refusal or refusal
+            return not self._taken
+
+    def abandoned(self) -> None:
+        """It was dropped on its way to a subscriber: drop what it holds, unless it has one. Any thread."""
+        if self.abandon("this group, or window, was dropped before it had a subscriber"):
+            self.buffer.close()
+
+    def released(self) -> None:
+        """The program has released it, and has not subscribed: drop what it holds, when it is complete. Any thread.
+
+        Not before, where the source goes on: what is freed, and when, must not decide which groups there are.
+        """
+        with self._lock:
+            self._released = True
+            alone = self._ended and not self._taken
+        if alone:
+            self.abandoned()
+
+    def ended(self) -> None:
+        """Its source has no more for it. Called by the owner of the source's drain."""
+        with self._lock:
+            self._ended = True
+            alone = self._released and not self._taken
+        if alone:
+            self.abandoned()
+
+    def taken(self) -> bool:
+        """Whether it has a subscriber."""
+        with self._lock:
+            return self._taken
+
+    def flow(self, title: str) -> Flow[Any]:
+        """What goes downstream, once."""
+        handle = Handle(self)
+        return flow_of(Taken(title, handle.take, handle.abandoned))
+
+
+class Handle:
+    """What a program has of a group: until it is freed, a subscriber may come."""
+
+    __slots__ = ("__weakref__", "_group", "_used")
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._used = False  # written by those that use it, always True; read when none is left
+
+    def take(self, prefetch: int | None) -> Pollable:
+        """See `Group.take`."""
+        self._used = True
+        return self._group.take(prefetch)
+
+    def abandoned(self) -> None:
+        """See `Group.abandoned`."""
+        self._used = True
+        self._group.abandoned()
+
+    def __del__(self) -> None:
+        # On any thread, and at any instruction.
+        if collecting and not self._used:  # at the end of the interpreter modules are empty
+            collecting.released(self._group.released)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(FlowSource[Any]):
+    """The elements of a group."""
+
+    title: str
+    take: Callable[[int | None], Pollable]
+    no_subscriber: Callable[[], object]
+    """Called where no subscriber comes."""
+    executor: Executor | None = None
+
+    def abandoned(self) -> None:
+        self.no_subscriber()
+
+    def plan(self) -> SubscriptionPlan:
+        return SubscriptionPlan(self.take, (), self.executor, pulls=False)
+
+    def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
+        # Else the thread that fills the buffer, or the one that asks, would run what stands before the boundary.
+        take = self.take
+        return None if self.executor else SubscriptionPlan(lambda _: take(prefetch), (), None, pulls=False)
+
+    def on(self, executor: Executor) -> Taken:
+        return self if self.executor else replace(self, executor=executor)
+
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        return [Stage(" ".join((self.title, *map(str, steps))), self.executor)]
+
+
+class Given(Combinator):
+    """The outer flow: the groups, as they begin. Its source has a drain of its own."""
+
+    hears = True
+    calls = False
+
+    def __init__(self, make: Callable[[], Split]) -> None:
+        super().__init__()
+        self.make = make
+        self.split: Split | None = None
+
+    def elements(self) -> Elements:
+        split = self.split = self.make()
+        split.title, split.location, split.apart = self.title, self.location, True
+        executor = self.sources_on or self.drain.executor
+        home = self.drain.home  # where it gives way, if it begins on the thread that asks
+        drain = self.drain.context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
+        drain.waiter = self.drain.waiter
+        split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
+        self.drain.later(drain.start)
+        inner = self.inner(flow_of(Taken("", lambda prefetch: split.outer, tuple)), made=True)
+        while (group := inner.next_if_demanded()) is not END:
+            yield group if group is PENDING else split.given(group)
+
+    def request(self, n: int) -> None:
+        if self.split is not None:
+            self.split.want_groups(n)
+
+
+class SourceEnd:
+    """The source's drain has ended."""
+
+    shown_as: Final = "subscriber of an operator"
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Nothing is demanded here: the buffers have their own demand."""
+
+    def on_next(self, element: Any, /) -> None:
+        raise AssertionError("nothing was demanded")
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.split.finish(error)
+
+    def on_complete(self) -> None:
+        self.split.finish(None)

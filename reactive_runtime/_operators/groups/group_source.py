@@ -1,0 +1,314 @@
+"""The source's side of groups and windows: its drain deals the elements out; see `_operators.groups.grouping`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements, InnerSubscription
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.failure import Failure, Spread, comes_too_late
+from reactive_runtime._core.fusion.subscription import PulledSubscription
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._operators.groups.group_buffer import GroupBuffer, way_of
+from reactive_runtime._operators.groups.group_flow import Group
+from reactive_runtime._spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.sources.flow_base import FlowBase
+
+__all__ = ["Split"]
+
+AHEAD: Final = 256
+"""Elements of the source that may be asked for ahead, where it has a thread of its own or pushes."""
+
+BATCH: Final = 256
+"""Elements that are dealt out before the source's drain looks for notes, and gives way on a pool."""
+
+
+class Split(Combinator):
+    """Deals the elements of the source out to groups. Hangs on a drain that has no subscriber of its own."""
+
+    def __init__(self, source: FlowBase[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.outer = GroupBuffer(self, MAX_DEMAND)
+        self.outer.taken()
+        self._lock = primitives.Lock()
+        self._wanted = 0  # _lock; groups that are demanded, and not given
+        self._departed: list[GroupBuffer] = []  # _lock; subscribers that have cancelled, and were not looked at
+        self._shut = False  # _lock; the drain is closed
+        # The rest belongs to the owner of the source's drain.
+        self.open_groups: dict[Any, Group] = {}
+        self.buffers: dict[GroupBuffer, Group] = {}  # of the groups that have not gone
+        self.new_groups: deque[Group] = deque()  # opened, and not yet given downstream
+        # The key and the element that have found no room: they are dealt out before the source is asked for more.
+        self.in_hand: tuple[Any, Any] | None = None
+        # Drains that a subscriber's leaving has still to go through, the next one first, for each that has left.
+        self.leaving: deque[list[DrainContext]] = deque()
+        self.outer_cancelled = False  # the outer flow is cancelled
+
+    # -- the buffers: any thread ------------------------------------------------------------------------------
+
+    def note(self) -> bool:
+        """Leave a note for the source's drain, where it is at work. False: it is not."""
+        return self.drain.leave_note()
+
+    def wake(self) -> None:
+        """Let the source's drain look at the buffers. May work it off, on this thread."""
+        self.drain.wake()
+
+    def departed(self, buffer: GroupBuffer) -> bool:
+        """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""
+        if buffer is not self.outer:
+            dropping.elements_dropped("its group, or window, was cancelled", buffer.left(), buffer.heard or self.heard)
+        with self._lock:
+            shut = self._shut
+            if not shut:
+                self._departed.append(buffer)
+        if shut:
+            self._forget(buffer)
+        return not shut
+
+    def want_groups(self, n: int) -> None:
+        """So many groups are demanded. Called by the owner of the outer flow's drain."""
+        with self._lock:
+            n -= self.outer.lag()
+            more = n > self._wanted
+            self._wanted = n
+        if more:
+            self.outer.rouse()
+
+    # -- what becomes of an element ----------------------------------------------------------------------------
+
+    def key_of(self, element: Any) -> Any:
+        """What tells the group of an element."""
+        return None
+
+    def group_of(self, key: Any) -> tuple[Group, bool]:
+        """Where an element goes, and whether that is new."""
+        raise NotImplementedError
+
+    def full(self, group: Group) -> Exception:
+        """The group has no room, and will have no subscriber to make some."""
+        raise NotImplementedError
+
+    def given(self, group: Group) -> Any:
+        """What goes downstream for a new group."""
+        raise NotImplementedError
+
+    def wants_more(self, group: Group) -> bool:
+        """Whether the group has use for one more element."""
+        return group.taken() and group.buffer.wants()
+
+    # -- the source's drain ------------------------------------------------------------------------------------
+
+    def elements(self) -> Elements:
+        inner: InnerSubscription | None = None
+        dealt = 0
+        while True:
+            self._settle()
+            if self.outer_cancelled and not self.buffers:
+                self._cancel()
+                yield PENDING
+                continue
+            if inner is None:
+                inner = self.inner(self.source, AHEAD)
+            if self.in_hand is not None:
+                moved = self._deal(*self.in_hand)
+            else:
+                try:
+                    news = inner.next_signal() if self._wanting() else inner.peek_end()
+                except Exception:
+                    self._give_what_is_wanted()
+                    raise
+                if news is END:
+                    break
+                moved = news is not PENDING and self._deal(self.key_of(news), news)
+            if moved:
+                dealt += 1
+                if dealt % BATCH:
+                    continue
+                self.wake()  # and give way
+            yield PENDING
+        yield from self._finish()
+
+    def _wanting(self) -> bool:
+        with self._lock:
+            wanted = self._wanted > 0 and not self.outer_cancelled
+        return wanted or any(map(self.wants_more, self.buffers.values()))
+
+    def _settle(self) -> None:
+        """See to the buffers whose subscribers have gone, and to the groups that can be given."""
+        with self._lock:
+            departed, self._departed = self._departed, []
+        for buffer in departed:
+            if buffer is self.outer:
+                self._cancel_outer()
+            else:
+                self.leaving.append(buffer.way())
+                self._close(buffer)
+        if departed:
+            self._all_left(None)
+        while self.new_groups and not self.outer_cancelled:
+            with self._lock:
+                if self._wanted <= 0:
+                    return
+                self._wanted -= 1
+            if not self._give():
+                return
+
+    def _give_what_is_wanted(self) -> None:
+        """The source has failed: the groups that are demanded come before its error."""
+        while self.new_groups and not self.outer_cancelled and self.outer.wants() and self._give():
+            pass
+
+    def _give(self) -> bool:
+        """Give the next new group. False: the outer flow is cancelled, and the drain will hear of it."""
+        if not self.outer.put(self.new_groups[0]):
+            return False
+        self.new_groups.popleft()
+        self.outer.wake()
+        return True
+
+    def _cancel_outer(self) -> None:
+        """The outer flow is cancelled: what has no subscriber will have none."""
+        self.outer_cancelled = True
+        new_groups, self.new_groups = self.new_groups, deque()
+        self._abandon(new_groups)  # of which a full window is no longer among the buffers
+        self._abandon(self.outer.left())
+        self._abandon(list(self.buffers.values()))
+
+    def _abandon(self, groups: Iterable[Group]) -> None:
+        """Those of them that have no subscriber."""
+        for group in groups:
+            if group.abandon(f"{self.title}: the outer flow was cancelled"):
+                self._close(group.buffer)
+
+    def _close(self, buffer: GroupBuffer) -> None:
+        """Nothing more for this group."""
+        group = self.buffers.pop(buffer, None)
+        if group is not None and self.open_groups.get(group.key) is group:
+            del self.open_groups[group.key]
+        if not buffer.gone():
+            self.discard(*buffer.take_out())
+
+    def _deal(self, key: Any, element: Any) -> bool:
+        """Give the element to its group; a new group waits until it is demanded. False: there is no room."""
+        self.in_hand = None
+        try:
+            group, new = self.group_of(key)
+        except Exception:
+            self.discard(element)  # it has no group
+            raise
+        if new and self.outer_cancelled:
+            self.discard(element)
+            return True
+        if new:
+            self.open_groups[group.key] = self.buffers[group.buffer] = group
+            self.new_groups.append(group)
+        if self.put(group, element):
+            return True
+        self.in_hand = key, element
+        if group.buffer.gone():
+            self._close(group.buffer)
+            return True
+        self._doubt(group)
+        return False
+
+    def put(self, group: Group, element: Any) -> bool:
+        """Put it into the group's buffer, if there is room."""
+        if not group.buffer.put(element):
+            return False
+        group.buffer.wake()
+        return True
+
+    def _doubt(self, group: Group) -> None:
+        """Raise where a full group will have no subscriber: what could bring one rests, and no group is wanted.
+
+        What a subscriber's leaving, or a group, brings about goes down through the drains; if it makes room for another
+        group, the demand for that comes up. They are looked at in this order, so that nothing slips by. Where one does
+        not rest, the drain is woken when it may.
+        """
+        if not (self._all_left(self.wake) and self._all_seen(self.wake) and self._all_asked(self.wake)):
+            return
+        with self._lock:
+            wanted = bool(self.new_groups) and self._wanted > 0
+        if wanted:
+            self.wake()  # it is given in the next turn
+        elif group.abandon(f"{self.title}: it was full, and had no subscriber"):  # last: it may have got one just now
+            self.discard(*group.buffer.take_out())
+            raise self.full(group)
+
+    def _all_left(self, news: Callable[[], object] | None) -> bool:
+        """Whether all that is behind subscribers that have left has heard of it."""
+        for way in self.leaving:
+            while way and way[0].rests(news):
+                del way[0]
+        self.leaving = deque(way for way in self.leaving if way)
+        return not self.leaving
+
+    def _all_seen(self, news: Callable[[], object]) -> bool:
+        """Whether all that is behind the outer flow has seen the groups that were given, and subscribed to them."""
+        return all(drain.rests(news) for drain in way_of(self.outer.drain()))
+
+    def _all_asked(self, news: Callable[[], object]) -> bool:
+        """Whether the demand of all that is behind the outer flow has come up to it."""
+        for drain in reversed(way_of(self.outer.drain())):
+            queue = drain.behind()
+            if not drain.rests(news, None if queue is None else queue.room()) and (
+                queue is None or not drain.rests(news, queue.room())  # looked at before `news` was noted
+            ):
+                return False
+        return True
+
+    def _finish(self) -> Elements:
+        """The source has ended, and so do the groups; the outer flow ends when it has given the last of them."""
+        self._end_groups(None)
+        while self.new_groups and not self.outer_cancelled:
+            yield PENDING
+            self._settle()
+
+    def _end_groups(self, error: BaseException | None, spread: Spread | None = None, *, kept: bool = False) -> None:
+        groups, self.open_groups = self.open_groups, {}
+        for group in groups.values():
+            group.buffer.end(error, spread, kept=kept)
+            group.buffer.wake()
+            group.ended()
+
+    def _cancel(self) -> None:
+        drain = self.drain
+        assert isinstance(drain, PulledSubscription)
+        drain.cancel()
+
+    def finish(self, error: BaseException | None) -> None:
+        """The drain has ended."""
+        reader = self.outer.drain()
+        kept = error is not None and reader is not None and comes_too_late(error, reader)
+        spread = None if error is None or kept else Spread()
+        here = None if error is None else Failure(error, spread, kept=kept)  # until all of them have it
+        self._end_groups(error, spread, kept=kept)
+        self.outer.end(error, spread, kept=kept)
+        self.outer.wake()
+        if here is not None:
+            here.left(None)
+
+    def closed(self) -> None:
+        with self._lock:
+            self._shut = True
+            departed, self._departed = self._departed, []
+        if self.in_hand is not None:
+            self.discard(self.in_hand[1])
+        self._abandon(self.new_groups)
+        for buffer in departed:
+            self._forget(buffer)
+
+    def _forget(self, buffer: GroupBuffer) -> None:
+        """It was cancelled when there is nothing more to deal out."""
+        if buffer is not self.outer:
+            return
+        for group in buffer.left():
+            if group.abandon(f"{self.title}: the outer flow was cancelled"):
+                self.discard(*group.buffer.take_out())

@@ -1,0 +1,512 @@
+"""Loops over a flow: a drain whose owner is the thread of a `for` loop, or the coroutine of an `async for` loop.
+
+The owner pulls. Where there is nothing, it leaves the drain, and sleeps; the thread that brings an element takes the
+drain in its name (`_launch`), and wakes it. A wait that is given up, by a time limit or a cancelled coroutine, changes
+nothing: the drain has no owner, or is kept for the next call, which looks first.
+
+    awake ──nothing there: leave──▶ asleep ──element, end: taken in its name──▶ awake
+                                      └──the wait is given up: still asleep; the next call waits on
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from reactive_runtime._core.drains.combinator import END, InnerSubscription
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import no_end, note_step
+from reactive_runtime._core.failures.passing import own_copy
+from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, name_source, none_element, pulled
+from reactive_runtime._core.fusion.step import release_held
+from reactive_runtime._core.runtime import collecting, primitives
+from reactive_runtime._core.runtime.arguments import seconds_of
+from reactive_runtime._core.runtime.sentinels import sentinel
+from reactive_runtime._core.runtime.waited_for import awaited_by_loop
+from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._operators.sinks.waiting import Wait
+from reactive_runtime.errors import RejectedError
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["AsyncIteration", "Iteration", "each"]
+
+T = TypeVar("T")
+
+LATE: Final = sentinel("LATE", __name__)
+"""What a loop gives in place of an element that did not come in time."""
+RUNNING: Final = "generator already executing"
+"""What Python says where a thread is inside of a generator that another thread resumes or closes."""
+
+
+def each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
+    """The elements of a flow, for a `for` loop."""
+    return _pull_here(source) if _runs_here(source) else _wait_for_each(source, prefetch, _Limit())
+
+
+def _runs_here(source: FlowBase[Any]) -> bool:
+    plan = source._source.plan()
+    return plan.pulls and plan.executor is None
+
+
+class Iteration(Iterator[T]):
+    """The elements of a flow, for a loop, or one by one with a time limit; see `Flow.iterate`.
+
+    One thread takes elements at a time; any thread closes it. It is closed when the flow has ended, by `close`, at the
+    end of a `with` block, and when it is freed.
+
+    Args:
+        source: The flow.
+        prefetch: How many elements are requested ahead of the loop.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> elements = Flow.range(3).iterate()
+        >>> elements.next(timeout=1)
+        0
+        >>> list(elements)
+        [1, 2]
+    """
+
+    __slots__ = ("_elements", "_limit")
+
+    def __init__(self, source: FlowBase[T], prefetch: int) -> None:
+        self._limit = None if _runs_here(source) else _Limit()
+        self._elements = _pull_here(source) if self._limit is None else _wait_for_each(source, prefetch, self._limit)
+
+    def __iter__(self) -> Iterator[T]:
+        """The same elements, without a call in between."""
+        return self._elements
+
+    def __next__(self) -> T:
+        return self._advanced()
+
+    def next(self, *, timeout: float | None = None) -> T:
+        """Wait for the next element, no longer than `timeout`.
+
+        Args:
+            timeout: Seconds; 0 or more. 0 takes what is there. None: there is no limit.
+
+        Returns:
+            The element.
+
+        Raises:
+            TimeoutError: No element came in time. The flow goes on, and nothing is lost: the next call waits for the
+                same element.
+            StopIteration: The flow has completed, or the loop was closed.
+            TypeError: `timeout` is no number.
+            ValueError: `timeout` is negative or not finite; or another thread waits here.
+            Exception: A copy of the error that the flow ended with.
+
+        Demand:
+            As `iterate`: a call that is late has asked for its element, and asks for no other.
+
+        Thread:
+            That of the loop. A flow without a boundary runs in this call, and is not interrupted.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> elements = Flow.never().iterate()
+            >>> try:
+            ...     elements.next(timeout=0.01)
+            ... except TimeoutError:
+            ...     print("nothing yet")
+            nothing yet
+            >>> elements.close()
+
+        Origin:
+            `Queue.get` of Python.
+        """
+        limit = self._limit
+        if timeout is None or limit is None:
+            return self._advanced()
+        seconds_of("next", "timeout", timeout)
+        if inspect.getgeneratorstate(self._elements) == inspect.GEN_RUNNING or not limit.turn.acquire(blocking=False):
+            raise _taken()
+        try:
+            limit.seconds = timeout
+            element = self._advanced()
+        finally:
+            limit.seconds = None
+            limit.turn.release()
+        if element is LATE:
+            raise TimeoutError(f"next: no element came in {timeout:g} s; {limit.waited}. The flow goes on")
+        return element
+
+    def _advanced(self) -> T:
+        try:
+            return next(self._elements)
+        except ValueError as error:
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if inside or str(error) != RUNNING:
+                raise
+        raise _taken()
+
+    def close(self) -> None:
+        """Cancel the flow, unless it has ended, and release it. No call raises an error after it but StopIteration.
+
+        Raises:
+            ValueError: Another thread runs the flow inside of its loop, since the flow has no boundary: close it there.
+
+        Cancellation:
+            The source is closed on the thread where it runs. Elements that wait for the loop go to the hook.
+
+        Thread:
+            Any. A thread that waits for an element is woken, and its loop ends; it releases the flow.
+        """
+        try:
+            self._elements.close()
+        except ValueError as error:
+            if str(error) != RUNNING:
+                raise
+            if self._limit is None:
+                raise ValueError(
+                    "iterate: another thread runs this flow inside of its loop, and no other can end it: close it on"
+                    " that thread, or put a boundary (`publish_on`) before the loop"
+                ) from error
+            self._limit.close()
+
+    def __enter__(self) -> Iteration[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _taken() -> ValueError:
+    return ValueError(
+        "iterate: another thread waits for the next element already: take elements on one thread, or share the flow"
+        " (`share`), and give each thread a loop of its own"
+    )
+
+
+class _ClosedError(Exception):
+    """Another thread has closed the loop."""
+
+
+class _Limit:
+    """How long the thread of a loop waits for the next element, and whether another thread has closed the loop."""
+
+    __slots__ = ("_lock", "_waiting", "closed", "seconds", "turn", "waited")
+
+    def __init__(self) -> None:
+        # Held by the thread that is inside of `next` with a limit; no thread waits for it.
+        self.turn = primitives.Lock()
+        self.seconds: float | None = None  # turn; None: there is no limit
+        self.waited = ""  # turn; when it is late: what it waited for
+        self._lock = primitives.Lock()
+        self._waiting: _Waiting | None = None  # _lock; whom to wake
+        self.closed = False  # _lock; read without after each element
+
+    def begins(self, waiting: _Waiting) -> None:
+        with self._lock:
+            self._waiting = waiting
+            closed = self.closed
+        if closed:
+            waiting.fail(_ClosedError())
+
+    def ends(self) -> None:
+        """The loop has ended: there is nothing to wake, and neither of the two keeps the other."""
+        with self._lock:
+            self._waiting = None
+
+    def close(self) -> None:
+        """End the loop of another thread."""
+        with self._lock:
+            self.closed = True
+            waiting = self._waiting
+        if waiting is not None:
+            waiting.fail(_ClosedError())
+
+
+def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
+    plan = source._source.plan()
+    pollable = plan.pollable(None)
+    steps = [step.copy() for step in (*plan.steps, *source._steps)]
+    failed: list[Exception] = []
+    try:
+        for element in pulled(pollable.open(), steps, Unstopped()):
+            if element is None:
+                raise none_element()
+            yield element
+    except Exception as error:
+        name_source(error, pollable.where)
+        note_step(error)
+        pollable.note_source(error)
+        failed.append(own_copy(no_end(error)))
+    finally:
+        held: dropping.Held = []
+        try:
+            held = release_held(steps, ())
+        finally:
+            try:
+                pollable.close()
+            finally:
+                dropping.held_dropped("a loop ended before it was delivered", held)
+    if failed:  # now: inside of `except` its context would be the carrier that it came in
+        raise failed.pop()
+
+
+def _wait_for_each(source: FlowBase[T], prefetch: int, limit: _Limit) -> Generator[T, None, None]:
+    waiting = _Waiting(source, prefetch, Wait("for", source), limit)
+    limit.begins(waiting)
+    try:
+        while (element := waiting.next()) is not END:
+            yield element
+            if limit.closed:
+                break
+    except _ClosedError:
+        pass
+    except GeneratorExit:  # it was left, or freed
+        if collecting:  # at the end of the interpreter modules are empty
+            collecting.outside(waiting.close)
+        raise
+    except BaseException:
+        waiting.close()
+        raise
+    waiting.close()
+
+
+class AsyncIteration(AsyncIterator[T]):
+    """The elements of a flow, for `async for`; see `Flow.iterate_async`.
+
+    A wait that is cancelled, as `asyncio.wait_for` does when its time is over, leaves the flow alive, and loses
+    nothing: the next `anext` waits for the same element. One task waits at a time, all on one event loop.
+
+    Args:
+        source: The flow.
+        prefetch: How many elements are requested ahead of the loop.
+
+    Example:
+        >>> import asyncio
+        >>> from reactive_runtime import Flow
+        >>> async def main():
+        ...     elements = Flow.timer(0.05).iterate_async()
+        ...     try:
+        ...         await asyncio.wait_for(anext(elements), 0.001)
+        ...     except TimeoutError:
+        ...         print("nothing yet")
+        ...     return await anext(elements)
+        >>> asyncio.run(main())
+        nothing yet
+        0
+    """
+
+    __slots__ = ("__weakref__", "_over", "_prefetch", "_source", "_under_way", "_waiting")
+
+    def __init__(self, source: FlowBase[T], prefetch: int) -> None:
+        # All of it belongs to the thread of the event loop.
+        self._source = source
+        self._prefetch = prefetch
+        self._waiting: _Awaiting | None = None  # made by the first `anext`, which subscribes
+        self._under_way = False  # a task is inside of `__anext__`
+        self._over = False  # the flow has ended, or was closed
+
+    def __aiter__(self) -> AsyncIteration[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._under_way:
+            raise RuntimeError(
+                "iterate_async: another task waits for the next element already: await one `anext` after the other,"
+                " or share the flow (`share`), and give each task a loop of its own"
+            )
+        if self._over:
+            raise StopAsyncIteration
+        waiting = self._begun()
+        self._under_way = True
+        try:
+            element = await waiting.next()
+        except StopAsyncIteration as error:
+            self._close()
+            raise RuntimeError("the flow failed with StopAsyncIteration, which is no end of this loop") from error
+        except Exception:
+            self._close()
+            raise
+        finally:
+            self._under_way = False
+        if element is END:
+            self._close()
+            raise StopAsyncIteration
+        return element  # type: ignore[no-any-return]
+
+    def _begun(self) -> _Awaiting:
+        import asyncio  # what only coroutines need is imported for them
+
+        loop = asyncio.get_running_loop()
+        if self._waiting is None:
+            self._waiting = _Awaiting(self._source, self._prefetch, loop, asyncio.Event())
+        elif self._waiting.event_loop is not loop:
+            raise RuntimeError(
+                "iterate_async: the loop over this flow began on another event loop: call `iterate_async` anew there"
+            )
+        return self._waiting
+
+    async def aclose(self) -> None:
+        """Cancel the flow, unless it has ended, and release it; `anext` raises StopAsyncIteration from then on.
+
+        Raises:
+            RuntimeError: A task waits for an element: cancel it first.
+
+        Cancellation:
+            The source is closed on the thread where it runs. Elements that wait for the loop go to the hook.
+        """
+        if self._under_way:
+            raise RuntimeError("aclose: a task waits for the next element: cancel it, and await it, before")
+        self._close()
+
+    def _close(self) -> None:
+        self._over = True
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.close()
+
+    def __del__(self) -> None:
+        # It was left: on any thread, and at any instruction.
+        if collecting and self._waiting is not None:  # at the end of the interpreter modules are empty
+            collecting.outside(self._waiting.close)
+
+
+class _Puller(DrainContext):
+    """A drain whose owner pulls: `_launch` wakes it when there is something to pull."""
+
+    __slots__ = ("_failure", "_inner")
+
+    def __init__(self, source: FlowBase[Any], prefetch: int, wait: Wait | None = None) -> None:
+        super().__init__()
+        self.waiter = wait
+        self._failure: Exception | None = None  # lock; ends the loop
+        self._demand = 1  # the element that the loop waits for, or has: an operator compares with it what it holds
+        self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
+
+    def fail(self, error: Exception) -> None:
+        """End the loop with `error`; the element that its thread is at comes before."""
+        with self.lock:
+            if self._failure is None:
+                self._failure = error
+            self.stopped.append(True)
+        self.wake()
+
+    def next_if_demanded(self) -> Any:
+        """The next element, or END; PENDING: the drain has no owner now, and `_launch` wakes it when there is news."""
+        while True:
+            element: Any = END
+            failed: list[Exception] = []
+            try:
+                element = self._inner.next_if_demanded()
+            except Exception as error:
+                failed.append(own_copy(no_end(error)))
+            if failed:  # now: inside of `except` its context would be the carrier that it came in
+                raise failed.pop()
+            if element is not PENDING:
+                return element
+            self._inner.request(1)
+            with self.lock:
+                failure = self._failure
+                if failure is None and not self.leave():
+                    continue
+            if failure is not None:
+                raise own_copy(failure)
+            self._left()
+            return PENDING
+
+    def close(self) -> None:
+        """Release the flow. For the owner, or, where there is none, for the thread that was to come back."""
+        with self.lock:
+            self.stopped.append(True)
+            self._busy = True
+        try:
+            self._inner.close()
+        finally:
+            try:
+                self._release()
+            finally:
+                self._end_for_good()
+                self._left()
+
+    def rejected(self, error: RejectedError) -> None:
+        raise AssertionError("drains without an executor are never rejected")
+
+
+class _Waiting(_Puller):
+    """The owner is the thread of a `for` loop, which sleeps when there is nothing."""
+
+    __slots__ = ("_asleep", "_limit", "_wait")
+
+    def __init__(self, source: FlowBase[Any], prefetch: int, wait: Wait, limit: _Limit) -> None:
+        wait.prepare()
+        self._wait = wait
+        self._limit = limit
+        self._asleep = False  # the loop's thread; it has left the drain, and does not know yet that it has it again
+        super().__init__(source, prefetch, wait)
+
+    def _launch(self) -> None:
+        self._wait.wake()
+
+    def next(self) -> Any:
+        """The next element, waited for; END at the end; LATE. Raises the error that the flow ended with."""
+        if self._asleep and not self._woken():
+            return LATE
+        while (element := self.next_if_demanded()) is PENDING:
+            self._asleep = True
+            if not self._woken():
+                return LATE
+        return element
+
+    def _woken(self) -> bool:
+        """Wait until the drain has been taken in the name of this thread. False: the time is over."""
+        seconds = self._limit.seconds
+        end = None if seconds is None else primitives.monotonic() + seconds
+        self._wait.a_moment(seconds)
+        while not self.is_owned():  # it may be woken to look at what a made flow needs (`Wait.begins`)
+            left = None if end is None else end - primitives.monotonic()
+            if left is not None and left <= 0:
+                self._limit.waited = awaited_by_loop(self, self._inner)
+                return False
+            self._wait.a_moment(left)
+        self._asleep = False
+        return True
+
+    def close(self) -> None:
+        self._wait.over()
+        self._limit.ends()
+        super().close()
+
+
+class _Awaiting(_Puller):
+    """The owner is a coroutine."""
+
+    __slots__ = ("_asleep", "_event", "event_loop")
+
+    def __init__(
+        self, source: FlowBase[Any], prefetch: int, loop: asyncio.AbstractEventLoop, event: asyncio.Event
+    ) -> None:
+        self.event_loop = loop
+        self._event = event
+        self._asleep = False  # the event loop's thread; the coroutine has left the drain, and may have it again
+        super().__init__(source, prefetch)
+
+    def _launch(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: no coroutine comes back
+            self.event_loop.call_soon_threadsafe(self._event.set)
+
+    async def next(self) -> Any:
+        """The next element, waited for; END at the end. Raises the error that the flow ended with.
+
+        A cancel comes out of the wait alone: an element that has been taken is returned.
+        """
+        while True:
+            while self._asleep:
+                if self.is_owned():
+                    self._asleep = False
+                else:
+                    self._event.clear()
+                    await self._event.wait()
+            element = self.next_if_demanded()
+            if element is not PENDING:
+                return element
+            self._asleep = True

@@ -1,0 +1,705 @@
+"""Runs threads one at a time: the core of the explorer.
+
+A *task thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
+Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one
+that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
+comes to a *point*: it says what it is about to do, and a strategy chooses which thread goes on. So the order of all
+that matters is the order of the points, which is decided here, can be written down, and can be replayed.
+
+    ready ──chosen──▶ running ──point──▶ ready
+                        ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
+                        ├──gives way──▶ resting ──the others have done a step──▶ ready
+                        └──returns──▶ ended            (`task_states`)
+
+Ownership: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
+hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
+*watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
+the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
+
+Time is virtual. The clock stands still while any thread has something to do, and then moves to the next deadline. A
+thread that only goes round a loop, and changes nothing, has nothing to do. A thread that reads the clock again and
+again moves it (`Scheduler.time`).
+
+Schedules are fair: a thread that gives way, goes round a loop without changing anything, or has done many steps in a
+row, ranks below the others (`task_states`); and one that could go on and has not for long is preferred.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import heapq
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final, NoReturn, Protocol
+
+from reactive_runtime.explore._schedule.carriers import Carrier, ThreadCarriers
+from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
+from reactive_runtime.explore._schedule.task_states import TaskStates
+
+__all__ = ["Observer", "Scheduler", "UnderAGil"]
+
+PATIENCE: Final = 60.0
+"""Virtual seconds for which timers go on after the last actor has ended."""
+
+LEAST: Final = 25
+"""To so many that number falls: it is halved each time that the thread has done so many."""
+
+STARVED: Final = 1_000
+"""Steps after which a thread that could go on all the time, and did not, is preferred; halved each time, down to
+`LEAST`."""
+
+CALM: Final = 20
+"""How often every thread that can go on goes round a loop, and no thread changes anything, before the clock moves."""
+
+FOREVER: Final = 1_000
+"""How often before it is a livelock."""
+
+READINGS: Final = 100
+"""How often a thread reads the clock at one place before it moves by that."""
+
+UNLOCKED: Final = 3
+"""How often a loop that takes locks comes round before it is known to change nothing: it may do so inside of code that
+is not looked into."""
+
+_SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
+
+
+class Observer(Protocol):
+    """What a search sees that orders the steps of threads, besides the choices. On the thread with the turn."""
+
+    def began(self, thread: Task) -> None:
+        """The step that runs has made a thread."""
+
+    def noted(self, me: Task, location: Any, writes: bool) -> None:
+        """The step that runs, of `me`, has accessed `location`."""
+
+    def concerns_all(self) -> None:
+        """What the step that runs does depends on what all threads have done, and theirs on it."""
+
+    def idle(self) -> None:
+        """No thread can go on: what comes now comes after all that was."""
+
+    def named(self) -> int:
+        """A number for what the step that runs makes: the same in each run that is equivalent."""
+        raise NotImplementedError
+
+
+class Scheduler(TaskStates):
+    """Runs one schedule after another."""
+
+    __slots__ = (
+        "aborting",
+        "active",
+        "always",
+        "carriers",
+        "choose",
+        "clock",
+        "collecting",
+        "current",
+        "due",
+        "escaped",
+        "excepthook",
+        "few",
+        "hooked",
+        "horizon",
+        "lasting",
+        "limit",
+        "look_at",
+        "looked",
+        "made",
+        "main",
+        "observer",
+        "quiet",
+        "races",
+        "releases",
+        "run",
+        "schedule",
+        "settling",
+        "starving",
+        "step_log",
+        "stop",
+        "streak",
+        "tracer",
+        "tracking",
+        "tried",
+        "version",
+        "watching",
+    )
+
+    def __init__(self, carriers: ThreadCarriers | None = None, limit: int = 20_000) -> None:
+        super().__init__()
+        self.excepthook: Any = None  # `threading.excepthook`, as it was before the run
+        self.carriers: ThreadCarriers = carriers or ThreadCarriers()
+        self.limit: int = limit
+        self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
+        self.due: int = 0  # the step from which on `_checked` is called: for all that follows
+        self.look_at: int = 0  # the step at which it looks for threads that starve
+        self.starving: int = STARVED  # steps between two such looks,
+        self.looked: int = 0  # and where in the schedule the last was
+        self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
+        self.always: Callable[[], object] | None = None
+        self.step_log: Any = None  # gets every step, when a run is to be shown
+        self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
+        self.races: bool = False  # whether vector clocks are kept
+        self.tracking: bool = False  # whether chains are kept, for partial-order reduction
+        self.tried: bool = False  # a thread has tried a lock without waiting:
+        self.releases: bool = False  # from the next run on, releasing a lock is a point
+        self.observer: Observer | None = None  # the search that is to know what each step depends on
+        self.few: int = 1  # with so many ready threads there is no choice; 0: the strategy sees each step
+        self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
+        self.active: bool = False
+        self.aborting: bool = False
+        self.collecting: bool = False  # the main thread's, between two runs: it collects what they have left
+        self.settling: bool = False  # the main thread waits for the others to come to rest
+        self.tracer: Any = None  # makes points of lines or instructions
+        self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
+        self.run: int = 0  # watch
+        self.current: Task = None  # type: ignore[assignment]  # watch
+        self.schedule: list[int] = []  # which thread did each step: the schedule
+        self.streak: int = 0  # steps in a row of the current thread, while others could go on
+        self.made: int = 0  # conditions
+        self.escaped: list[str] = []  # what threads that are not controlled have accessed; they append, for all runs
+        self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
+        self.clock: float = 0.0
+        self.horizon: float = 0.0
+        self.stop: Stop | None = None
+        self.main: Task = None  # type: ignore[assignment]
+
+    # -- a run -------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a run, on the calling thread, as its task thread 0."""
+        self.run += 1
+        self.steps: int = 0
+        self.made = self.streak = 0
+        self.starving, self.looked = STARVED, 0
+        self.due, self.look_at = 0, STARVED
+        self.clock = 0.0
+        self.forget_states()
+        self.schedule = []
+        self.stop = None
+        self.aborting = self.settling = False
+        self.watching = False
+        self.main = main = self._thread("main", lambda: None, self.carriers.main())
+        main.started = True
+        main.vc = [1]
+        self.current = main
+        for item in self.lasting:
+            item.forget()
+        self.active = True
+
+    def settle(self) -> None:
+        """On the main thread: let the others run until they have ended, or nothing will happen any more."""
+        main = self.main
+        self.block(main)
+        self.settling = True
+        self.horizon = self.clock + PATIENCE
+        with contextlib.suppress(Aborted):
+            if self.ready or self.resting or self._idle():
+                chosen = self._next(main)
+                if chosen is not main:
+                    self.current = chosen
+                    chosen.go()
+                    main.wait()
+        self.current = main
+        self.settling = False
+        if self.stop is not None:
+            self._unwind()
+        self.wake(main)
+
+    def end(self) -> None:
+        """End the run: threads that are left, daemons and such that wait for ever, are unwound."""
+        self.watching = False
+        if any(not thread.ended for thread in self.threads if thread is not self.main):
+            self._unwind()
+        self.active = False
+
+    def forget(self) -> None:
+        """After the last run: drop what the threads were to do, and what that has made."""
+        self.current = self.main
+        self.forget_states()
+        self.always = self.stop = None
+
+    def collect(self) -> None:
+        """On the main thread, between two runs: finalise what they have left."""
+        self.collecting = True
+        try:
+            gc.collect()
+        finally:
+            self.collecting = False
+
+    def _unwind(self) -> None:
+        """On the main thread: let each thread that is left come to its end, one after the other."""
+        self.aborting = True
+        self.current = nxt = self._to_unwind()
+        if nxt is not self.main:
+            nxt.go()
+            self.main.wait()
+            self.current = self.main
+
+    def _to_unwind(self) -> Task:
+        for thread in self.threads:
+            if not thread.ended and thread is not self.main:
+                if thread.started:
+                    return thread
+                self.finish(thread)
+        return self.main
+
+    def abort(self, stop: Stop) -> NoReturn:
+        """End the run for a reason. On the thread with the turn; does not return."""
+        if self.stop is None:
+            self.stop = stop
+        self.aborting = True
+        raise Aborted
+
+    # -- threads -----------------------------------------------------------------------------------------------
+
+    def _thread(self, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool = False) -> Task:
+        thread = Task(len(self.threads), name, target, carrier, daemon)
+        self.enter(thread)
+        return thread
+
+    def spawn(self, name: str, target: Callable[[], object], daemon: bool = False) -> Task:
+        """A new thread, ready to run. The one that spawns it goes on."""
+        carrier = self.carriers.carrier(len(self.threads) - 1, self)
+        if self.tracer is not None:
+            target = self.tracer.traced(target)
+        if name.startswith("Thread-"):  # numbered by a counter that goes on from run to run
+            first, _, function = name.partition(" ")
+            name = f"{'timer' if first == 'Thread-timer' else 'thread'} {len(self.threads)} {function}".rstrip()
+        thread = self._thread(name, target, carrier, daemon)
+        parent = self.current
+        parent.children += 1
+        parent.acts += 1
+        thread.parent = parent.index
+        thread.number = parent.children
+        thread.chain = hash((parent.chain, parent.children))
+        if self.observer is not None:
+            self.observer.began(thread)
+        if self.races:
+            thread.vc = vc = parent.vc.copy()
+            vc.extend([0] * (thread.index + 1 - len(vc)))
+            vc[thread.index] = 1
+            parent.vc = parent.vc.copy()
+            parent.vc[parent.index] += 1
+        carrier.thread = thread
+        return thread
+
+    def body(self, me: Task) -> Task:
+        """The life of a thread, on its carrier, which holds the turn; returns the task that gets it next."""
+        if not self.aborting:
+            me.started = True
+            self.schedule.append(me.index)
+            if self.tracking:
+                me.chain = hash((me.chain, 1))
+            if self.step_log is not None:
+                self.step_log.step(me)
+            try:
+                me.target()
+            except Aborted:
+                pass
+            except BaseException as error:
+                if not self.aborting:
+                    self.stop = self.stop or Stop(
+                        "raised", f"{me.name} raised {type(error).__name__}: {self.text_of(error)}", me, error
+                    )
+                    self.aborting = True
+        return self._after(me)
+
+    def text_of(self, error: BaseException) -> str:
+        """What an exception says, which may be code of the program: nothing of it is a point."""
+        with self.undisturbed():
+            try:
+                return str(error)
+            except Exception as second:
+                return f"(its __str__ raised {type(second).__name__})"
+
+    def _after(self, me: Task) -> Task:
+        if self.aborting:
+            self.finish(me)
+        else:
+            if self.always is not None:
+                self._look(me, ended=True)
+            self.finish(me)
+            me.acts += 1
+            if self.observer is not None:
+                self.observer.noted(me, me, True)
+            if me.joiners:
+                for joiner in me.joiners:
+                    self.wake(joiner)
+                me.joiners.clear()
+            if not self.aborting:
+                try:
+                    if self.ready or self.resting or self._idle():
+                        chosen = self._next(me)
+                        self.current = chosen
+                        return chosen
+                except Aborted:
+                    pass
+        self.current = nxt = self._to_unwind()
+        return nxt
+
+    def _next(self, me: Task) -> Task:
+        ready = self.ready
+        if not self.ranked:
+            return ready[0] if len(ready) <= self.few else self.choose(ready, me)
+        self.rank()
+        chosen = ready[0] if len(ready) <= self.few else self.choose(ready, me)
+        self.chosen(chosen)
+        return chosen
+
+    # -- points ------------------------------------------------------------------------------------------------
+
+    def step(self, me: Task) -> None:
+        """`me`, which runs and could go on, is about to do what it has said. Returns when its turn has come."""
+        if self.aborting:
+            self.pass_through(me)
+            return
+        self.steps += 1
+        if self.steps >= self.due:
+            self._checked(me)
+        ready = self.ready
+        if len(ready) > self.few or self.ranked:
+            chosen = self._next(me) if self.ranked else self.choose(ready, me)
+            if chosen is not me:
+                self.streak = 0
+                self.current = chosen
+                chosen.go()
+                me.wait()
+                if self.aborting:
+                    raise Aborted
+            else:
+                self.streak += 1
+                if self.streak > me.allowance and (len(ready) > 1 or self.resting):
+                    me.allowance = max(LEAST, me.allowance // 2)
+                    self._give_way(me, briefly=False)
+        self.schedule.append(me.index)
+        if self.step_log is not None:
+            self.step_log.step(me)
+
+    def wait(self, me: Task, deadline: float | None = None) -> None:
+        """`me` can't go on until it is woken, or the clock has come to `deadline`."""
+        if self.aborting:
+            raise Aborted
+        self._count(me)
+        self.block(me)
+        me.waited += 1
+        me.timed_out = False
+        me.deadline = None
+        if deadline is not None:
+            self.arm(me, deadline)
+        if self.ready or self.resting or self._idle():
+            chosen = self._next(me)
+            if chosen is not me:
+                self.current = chosen
+                chosen.go()
+                me.wait()
+        if self.aborting:
+            raise Aborted
+        me.deadline = me.until = None
+        self.schedule.append(me.index)
+        if self.step_log is not None:
+            self.step_log.step(me)
+
+    def _count(self, me: Task) -> None:
+        self.steps += 1
+        if self.steps >= self.due:
+            self._checked(me)
+
+    def _checked(self, me: Task) -> None:
+        if self.steps > self.limit:
+            self.abort(Stop("limit", f"the run did not end within {self.limit} steps", me))
+        if self.steps >= self.look_at:
+            done = {me.index, *self.schedule[self.looked :]}
+            starved = [task for task in self.ready if task.index not in done]
+            if starved:
+                self._for_all()
+                self.prefer(starved)
+            self.looked = len(self.schedule)
+            self.starving = max(LEAST, self.starving // 2)
+            self.look_at = self.steps + self.starving
+        if self.always is not None:
+            self._look(me)
+        else:
+            self.due = min(self.limit + 1, self.look_at)
+
+    # -- threads that give way ---------------------------------------------------------------------------------
+
+    def pause(self, me: Task, where: Any, frame: FrameType | None) -> None:
+        """`me` gives way, at a place of its own: see `came_round`."""
+        if self.aborting:
+            self.step(me)
+            return
+        again = self._repeats(me, where, frame)
+        if again:
+            self._for_all()
+            self._stands_still(me)
+        if len(self.ready) == 1 and not self.resting:
+            self.step(me)
+            return
+        self._count(me)
+        if again:
+            me.waited += 1
+        self._give_way(me, briefly=not again)
+        self._goes_on(me)
+
+    def came_round(self, me: Task, where: Any, frame: FrameType) -> None:
+        """`me` has come round a loop, at `where`. If it has changed nothing meanwhile, it gives way."""
+        if not self.aborting and self._repeats(me, where, frame):
+            self._for_all()
+            self._stands_still(me)
+            if len(self.ready) > 1 or self.resting:
+                me.location, me.writes, me.what = None, False, where if type(where) is int else "round again"
+                self._count(me)
+                self._give_way(me, briefly=False)
+                self._goes_on(me)
+                if self.tracking:
+                    me.chain = hash((me.chain, 4))
+
+    def only_looked(self, me: Task, frame: FrameType | None) -> None:
+        """`me` has asked something that others change, and called from `frame`: perhaps it does so in a loop."""
+        if frame is not None and frame.f_code.co_filename not in self.hooked:
+            self.came_round(me, (id(frame.f_code), frame.f_lasti), frame)
+
+    def _goes_on(self, me: Task) -> None:
+        self.schedule.append(me.index)
+        if self.step_log is not None:
+            self.step_log.step(me)
+
+    def _repeats(self, me: Task, where: Any, frame: FrameType | None) -> bool:
+        """Whether `me` was here before, has changed nothing since, and its local names are what they were."""
+        seen = me.windows.get(where)
+        if seen is None or seen[0] != me.acts or frame is None:
+            me.windows[where] = [me.acts, None, me.waited, me.locks, 0]
+            return False
+        names = (id(frame), *map(_known, frame.f_locals.values()))
+        if seen[1] != names:
+            seen[1], seen[4] = names, 0
+            seen[2], seen[3] = me.waited, me.locks
+            return False
+        if seen[2] != me.waited:
+            seen[2], seen[3] = me.waited, me.locks
+            return False
+        seen[4] += 1
+        locked = seen[3] != me.locks
+        seen[3] = me.locks
+        return not locked or seen[4] >= UNLOCKED
+
+    def _stands_still(self, me: Task) -> None:
+        """`me` has gone round and changed nothing: where all do, the clock moves; where it does not, that is all."""
+        acts = sum(task.acts for task in self.threads)
+        if me.still_at != acts:
+            me.still_at, me.still = acts, 0
+        me.still += 1
+        if me.still < CALM:
+            return
+        able = [*self.ready, *self.resting]
+        least = min(task.still if task.still_at == acts else 0 for task in able)
+        if least >= CALM and self._tick():
+            return
+        if least >= FOREVER and self.hooked and self.tracer is None:
+            names = " and ".join(task.name for task in sorted(able, key=lambda task: task.index))
+            self.abort(Stop("livelock", f"nothing changes any more, and {names} wait{'s'[len(able) > 1 :]} for it", me))
+
+    def _for_all(self) -> None:
+        """What happens now depends on what all threads do."""
+        if self.observer is not None:
+            self.observer.concerns_all()
+
+    def _give_way(self, me: Task, *, briefly: bool) -> None:
+        """Others go on, and `me` when they have done a step."""
+        self._for_all()
+        self.streak = 0
+        me.priority = -float(self.steps)
+        self.outranked(me, briefly=briefly)
+        chosen = self._next(me)
+        if chosen is not me:
+            self.current = chosen
+            chosen.go()
+            me.wait()
+        if self.aborting:
+            raise Aborted
+
+    def _idle(self) -> bool:
+        """No thread can go on: the clock moves. False: the run has come to a standstill."""
+        if self.observer is not None:
+            self.observer.idle()
+        if self._tick():
+            return True
+        if self.settling and self._unfinished() is None:
+            self.wake(self.main)
+            return True
+        main = self.main if self.settling else None
+        waiting = [
+            thread
+            for thread in self.threads
+            if thread.started and not thread.ended and thread is not main and not thread.daemon
+        ]
+        names = ", ".join(f"{item.name} ({item.what})" for item in waiting)
+        if self.step_log is not None:
+            self.step_log.stuck()
+        return self.abort(Stop("deadlock", f"no thread can go on: {names}"))
+
+    def _tick(self) -> bool:
+        """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""
+        timers = self.timers
+        now: float | None = None
+        while timers:
+            deadline, _, thread = timers[0]
+            if thread.ended or thread.deadline != deadline:
+                heapq.heappop(timers)  # it was woken before
+                continue
+            if now is None:
+                if self.settling and deadline > self.horizon and self._unfinished() is None:
+                    return False
+                self.clock = now = max(deadline, self.clock)
+            elif deadline > now:
+                break
+            heapq.heappop(timers)
+            thread.timed_out = True
+            if self.tracking:
+                thread.chain = hash((thread.chain, deadline))
+            self.wake(thread)
+        return now is not None
+
+    def time(self, frame: FrameType) -> float:
+        """The clock, read from `frame`. A thread that reads it at one place again and again moves it faster and faster.
+
+        The reading number `READINGS` + k there moves it by k³ microseconds, or to the next deadline: it passes a second
+        after 45 further ones, an hour after 350, and is never more than a tenth late after the first second.
+        """
+        if not self.active or self.quiet or self.aborting:
+            return self.clock
+        me = self.current
+        place = (frame.f_code, frame.f_lasti)
+        count = me.readings[place] = me.readings.get(place, 0) + 1
+        if count > READINGS:
+            self._for_all()
+            now = self.clock + (count - READINGS) ** 3 * 1e-6
+            timers = self.timers
+            while timers and (timers[0][2].ended or timers[0][2].deadline != timers[0][0]):
+                heapq.heappop(timers)
+            if not (timers and timers[0][0] <= now and self._tick()):
+                self.clock = now
+            elif len(self.ready) > 1 or self.resting:
+                me.location, me.writes, me.what = None, False, "clock"
+                self.step(me)
+        if self.tracking:
+            me.chain = hash((me.chain, self.clock))
+        return self.clock
+
+    def _unfinished(self) -> Task | None:
+        """A thread whose end the run has to wait for."""
+        for thread in self.threads:
+            if not thread.ended and not thread.daemon and thread is not self.main:
+                return thread
+        return None
+
+    def _look(self, me: Task, *, ended: bool = False) -> None:
+        """Let the invariant look at the state. Nothing it does is a point."""
+        assert self.always is not None
+        try:
+            with self.undisturbed():
+                self.always()
+        except Exception as error:
+            self.stop = self.stop or Stop("invariant", self.text_of(error) or type(error).__name__, me, error)
+            self.aborting = True
+            if not ended:
+                raise Aborted from None
+
+    def undisturbed(self) -> _Undisturbed:
+        """Nothing that the block does is a point."""
+        return _Undisturbed(self)
+
+    def pass_through(self, me: Task) -> None:
+        """A point of a thread that unwinds: it goes on, so that its `finally` may do its work, but not for ever."""
+        me.rights += 1
+        if me.rights > 1_000:
+            raise Aborted
+
+    # -- what happened before what -----------------------------------------------------------------------------
+
+    def note(self, me: Task, location: Any, writes: bool) -> None:
+        """`me` has done something to `location`: it happens after what was done there before."""
+        if writes:
+            location.w = me.chain = hash((me.chain, location.w, location.r))
+            location.r = 0
+        else:
+            me.chain = hash((me.chain, location.w))
+            location.r = (location.r + me.chain) & 0xFFFF_FFFF_FFFF_FFFF
+        if self.observer is not None:
+            self.observer.noted(me, location, writes)
+
+    def ahead(self, thread: Task) -> int:
+        """The chain of `thread` after what it is about to do."""
+        location = thread.location
+        if location is None:
+            return hash((thread.chain, 1))
+        if thread.writes:
+            return hash((thread.chain, location.w, location.r))
+        return hash((thread.chain, location.w))
+
+    def leave(self, me: Task) -> list[int]:
+        """The vector clock that `me` leaves behind for the thread that comes after; its own moves on."""
+        vc = me.vc
+        me.vc = mine = vc.copy()
+        mine[me.index] += 1
+        return vc
+
+    def join(self, me: Task, vc: list[int]) -> None:
+        """`me` comes after what was left behind with `vc`."""
+        mine = me.vc
+        if len(vc) != len(mine):
+            size = max(len(vc), len(mine))
+            vc, mine = vc + [0] * (size - len(vc)), mine + [0] * (size - len(mine))
+        me.vc = list(map(max, mine, vc))
+
+
+class _Undisturbed:
+    """See `Scheduler.undisturbed`. Not made by contextlib, whose own lines may be points where lines are."""
+
+    __slots__ = ("_scheduler", "_watching")
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._watching = False
+
+    def __enter__(self) -> None:
+        scheduler = self._scheduler
+        self._watching, scheduler.watching = scheduler.watching, False
+        scheduler.quiet += 1
+
+    def __exit__(self, *_: object) -> None:
+        scheduler = self._scheduler
+        scheduler.quiet -= 1
+        scheduler.watching = self._watching
+
+
+class UnderAGil(Scheduler):
+    """The same, where threads change only where an interpreter with a GIL would let another one in."""
+
+    __slots__ = ("_lets_in",)
+
+    def __init__(self, carriers: ThreadCarriers | None, limit: int, lets_in: Callable[[int, int], bool]) -> None:
+        super().__init__(carriers, limit)
+        self._lets_in = lets_in  # between the sites of two accesses
+
+    def step(self, me: Task) -> None:
+        """As without; between two accesses, where no other thread is let in, `me` goes on."""
+        done, me.done = me.done, me.what
+        if not self.aborting and type(done) is int and type(me.what) is int and not self._lets_in(done, me.what):
+            self._count(me)
+            self._goes_on(me)
+        else:
+            super().step(me)
+
+
+def _known(value: Any) -> Any:
+    """What tells two values of a local name apart: the value, if it is simple; else which object it is."""
+    kind = type(value)
+    if kind in _SIMPLE:
+        return value
+    if kind is tuple:
+        return tuple(map(_known, value))
+    return id(value)

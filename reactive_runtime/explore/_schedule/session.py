@@ -1,0 +1,574 @@
+"""Everything in place to run schedules of one scenario, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from types import CodeType, ModuleType
+from typing import Any, Final, Literal
+
+import reactive_runtime
+from reactive_runtime import executors
+from reactive_runtime._core.fusion import fuse
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._support.shown import shown
+from reactive_runtime.errors import ExploreError, ScenarioError
+from reactive_runtime.explore._checks.observations import Observations, expectation, expected_in, observing
+from reactive_runtime.explore._checks.scenario import (
+    UNRUN,
+    Scenario,
+    checks_nothing,
+    is_unrun,
+    judge,
+    modules_of,
+    parts_of_state,
+)
+from reactive_runtime.explore._instrument import code_patcher, rewriting, tracing
+from reactive_runtime.explore._render.step_log import Step, StepLog
+from reactive_runtime.explore._schedule import carriers
+from reactive_runtime.explore._schedule.determinism import NotTheSameError, Run, StepRecorder
+from reactive_runtime.explore._schedule.gil import happens_under_a_gil, lets_in
+from reactive_runtime.explore._schedule.interrupts import Interrupts
+from reactive_runtime.explore._schedule.scheduler import Scheduler, UnderAGil
+from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
+from reactive_runtime.explore._schedule.tokens import Token, source_hash
+from reactive_runtime.explore._schedule.watchdog import Watchdog
+from reactive_runtime.explore._search.strategies import Replayed, Strategy
+from reactive_runtime.explore._shared_state.kinds import module_of
+from reactive_runtime.explore._shared_state.watching import Watcher
+from reactive_runtime.explore._standins import threads
+from reactive_runtime.explore._standins.instrumented import ForeignThreadError
+from reactive_runtime.explore._standins.patching import installed
+
+__all__ = ["Points", "Session"]
+
+Points = Literal["sync", "shared", "line", "opcode"]
+
+_exploring: Final = primitives.Lock()
+"""Held by the one exploration that this process may have; with it go `SITES`, and the stand-ins' scheduler."""
+
+_HERE: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+_NO_FILE: Final = "<string>"  # of code from many places
+
+_UNWATCHED: Final = (
+    "atomics",
+    "_core.runtime.primitives",
+    "_core.drains.trampoline",  # a thread's own
+    "_support.thread_frames",  # the explorer itself looks through it
+    "cli",
+    "explore",
+    "interop",
+    "spark",
+    "stress",
+    "tck",
+    "testing",
+)
+"""Rooms of the package that are not looked into, unless they are named."""
+
+
+class Session:
+    """Everything in place to run schedules of one scenario."""
+
+    def __init__(
+        self,
+        program: Scenario[Any],
+        points: Points,
+        modules: Sequence[str | ModuleType] | str | ModuleType,
+        *,
+        limit: int,
+        hang: float,
+        engine: str = "threads",
+        job: int | None = None,
+        gil: str = "any",
+    ) -> None:
+        self.points = points
+        self.limit = limit
+        self.notes: list[str] = []
+        if checks_nothing(program):
+            self.notes.append("nothing is asserted: a schedule fails only where a thread raises, or none can go on")
+        self.accesses: list[tuple[int, bool, int]] = []
+        """Of the run that was shown last: which thread, whether it was a point, and the site."""
+        self.observations: Observations = Observations(expected_in(program.roots()))
+        """What the runs have shown."""
+        self._hang = hang
+        self._engine = engine
+        self._job = job
+        self._gil = gil
+        self._changes: dict[tuple[int, int], bool] = {}  # by two sites: whether a GIL lets another thread in
+        self._program = program
+        self._named = modules
+        self._look_into(())
+        self._stack = contextlib.ExitStack()
+        self.scheduler: Scheduler
+        self.watcher: Watcher
+        self._code_patcher: code_patcher.CodePatcher | None = None
+
+    def _look_into(self, parts: Sequence[Any]) -> None:
+        """Look into the scenario, into what was named, and into these."""
+        roots = [*self._program.roots(), *parts]
+        scenario = list(modules_of(roots))
+        self.modules: list[ModuleType] = list(_watched(scenario, self._named))
+        """What is looked into."""
+        package = reactive_runtime.__name__
+        further = [item for item in scenario if not _is_unwatched(item.__name__, package)]
+        own = {name for root in self._program.roots() if type(name := _home(root)) is str}
+        self._names = frozenset(item.__name__ for item in [*self.modules, *further]) | own
+        classes = [part for part in parts if issubclass(type(part), type)]  # a function is made anew in each run
+        self._owners: list[Any] = []  # of what outlives a run, perhaps of locks
+        reached = [*self.modules, *self._program.roots(), *classes]
+        functions = code_patcher.functions_in(reached, self._names, self._owners)
+        self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
+        self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
+        self._without_file = [function for function in self._functions if function.__code__.co_filename == _NO_FILE]
+
+    def __enter__(self) -> Session:
+        self._open()
+        parts: Sequence[Any] = ()
+        further = False
+        try:
+            if self.points != "sync" and (parts := self._parts()):
+                known = {module.__name__ for module in self.modules} | self._names
+                found = modules_of([*self._program.roots(), *parts])
+                further = any(module.__name__ not in known for module in found)
+        except BaseException:
+            self._close()
+            raise
+        if further:  # its set-up makes objects of classes that it does not name
+            self._close()
+            self._look_into(parts)
+            self._open()
+        return self
+
+    def _parts(self) -> list[Any]:
+        """The classes and functions that the set-up makes a state of.
+
+        No actor runs, so what a tear-down that checks the state says of it is not heard.
+        """
+        scheduler, program = self.scheduler, self._program
+        state: Any = None
+        hook = threads.excepthook()
+        scheduler.choose = lambda ready, me: ready[0]
+        self.watcher.begin()
+        scheduler.begin()
+        executors.forget_shared_clock()
+        try:
+            state = self._set_up(program)
+            return parts_of_state(state)
+        except Aborted:  # the first run says why
+            return []
+        finally:
+            self._wind_up(program, state, hook, ran=False)
+
+    def _open(self) -> None:
+        if not _exploring.acquire(blocking=False):
+            raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
+        with contextlib.ExitStack() as stack:
+            stack.callback(_exploring.release)
+            self._interrupts = stack.enter_context(Interrupts())
+            stack.enter_context(observing(self.observations))
+            core = stack.enter_context(carriers.Pinned(self._job))
+            kept = carriers.made(self._engine, core)
+            stack.callback(kept.close)
+            self.scheduler = scheduler = (
+                UnderAGil(kept, self.limit, self._lets_in) if self._gil == "assumed" else Scheduler(kept, self.limit)
+            )
+            self.watcher = Watcher(scheduler, self._files, self._names, self._functions)
+            if self.points == "shared":
+                self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
+                if exchanged.hidden:
+                    names = {function.__code__.co_filename for function in exchanged.hidden}
+                    notes = [
+                        f"{name} was edited since it was loaded: instructions are points in what was; load it again"
+                        for name in sorted(exchanged.changed)
+                    ]
+                    if names - exchanged.changed:
+                        without = ", ".join(sorted(names - exchanged.changed))
+                        notes.append(f"no source of {without}: instructions are points there")
+                    self.notes.extend(note for note in notes if note not in self.notes)
+                    scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), exchanged.hidden, "opcode"))
+                stack.enter_context(exchanged)
+                scheduler.hooked = self._files - {function.__code__.co_filename for function in exchanged.hidden}
+                self.watcher.prepare()
+                compiled, fuse.compiled = fuse.compiled, rewriting.compiled
+                stack.callback(setattr, fuse, "compiled", compiled)
+                scheduler.races = True
+            elif self.points in ("line", "opcode"):
+                scheduler.tracer = stack.enter_context(
+                    tracing.Tracer(scheduler, self._files, self._functions, self.points)
+                )
+            stack.enter_context(installed(scheduler, self.modules, self._owners))
+            self._watchdog = stack.enter_context(Watchdog(scheduler, kept, self._hang))
+            self._stack = stack.pop_all()
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        # What the runs have left is finalised here: later it might be in the middle of another exploration.
+        self.watcher.forget()
+        self.scheduler.forget()
+        self.scheduler.collect()
+        self._stack.close()
+
+    def _lets_in(self, done: int, coming: int) -> bool:
+        key = (done, coming)
+        if key not in self._changes:
+            self._changes[key] = self._code_patcher is None or lets_in(done, coming, self._code_patcher.code_of)
+        return self._changes[key]
+
+    def tracks(self, yes: bool, *, every_step: bool = True) -> None:
+        """Keep chains, or not, in the runs that follow; with them the strategy may see every step, also of one thread.
+
+        A search that remembers what it has seen has to; to one that draws, a step without a choice says nothing.
+        """
+        self.scheduler.observer = None
+        self.scheduler.few = 0 if yes and every_step else 1
+        # What instructions touch is not known, and an invariant of each step looks at all there is: then no two
+        # schedules are known to be equivalent.
+        known = self.points == "shared" and self.scheduler.tracer is None and self._program.at_each_step is None
+        self.scheduler.tracking = yes and known
+        self.watcher.begin()
+        if not self.watcher.frozen:  # what a token says, and what is being made small, stays as it is
+            self.scheduler.releases = self.scheduler.releases or self.scheduler.tried
+        self.scheduler.version = self.watcher.found + self.scheduler.releases
+
+    def run(self, program: Scenario[Any], strategy: Strategy, *, shown: bool = False) -> Stop | None:
+        """One schedule. None: all held."""
+        scheduler = self.scheduler
+        scheduler.choose = strategy.choose
+        self.watcher.begin()
+        if shown:
+            self.watcher.show(True)
+        scheduler.begin()
+        scheduler.excepthook = hook = threads.excepthook()  # a program may set another, which is not to outlive the run
+        executors.forget_shared_clock()  # its threads were those of the run before
+        state: Any = None
+        try:
+            state = self._set_up(program)
+            for name, calls in program.actors.items():
+                scheduler.spawn(name, _Actor(state, calls))
+            if (at_each_step := program.at_each_step) is not None:
+                scheduler.always = lambda: judge(at_each_step, state)
+                scheduler.due = 0
+            scheduler.watching = self.points != "sync"
+            scheduler.settle()
+            scheduler.watching = False
+            scheduler.always = None
+            if scheduler.stop is None:
+                self._at_end(program, state)
+        except Aborted:
+            if scheduler.stop is None:
+                raise
+        finally:
+            scheduler.always = None
+            self._wind_up(program, state, hook)
+        stop = scheduler.stop
+        if stop is not None and isinstance(stop.error, ForeignThreadError | ExploreError):
+            raise ExploreError(f"{program.name}, actor {stop.thread.name if stop.thread else 'main'}: {stop.error}")
+        return stop
+
+    def _wind_up(self, program: Scenario[Any], state: Any, hook: Any, *, ran: bool = True) -> None:
+        """After a run, however it ended."""
+        self.scheduler.end()
+        threads.put_back(hook)
+        if state is not None:
+            self._tear_down(program, state, ran=ran and self.scheduler.stop is None)
+        self._watchdog.complain()
+        self._interrupts.raise_kept()
+
+    def _tear_down(self, program: Scenario[Any], state: Any, *, ran: bool) -> None:
+        """A tear-down may check the state: of a run that has come to its end; else there is nothing to hold it to."""
+        try:
+            program.tear_down(state)
+        except ExploreError:
+            raise
+        except Exception as error:
+            if ran:
+                scheduler = self.scheduler
+                scheduler.stop = Stop("invariant", scheduler.text_of(error) or type(error).__name__, None, error)
+
+    def _set_up(self, program: Scenario[Any]) -> Any:
+        try:
+            return program.setup()
+        except Exception as error:
+            if isinstance(error, ExploreError):
+                raise
+            raise ScenarioError(f"the set-up of {program.name} raised {type(error).__name__}: {error}") from error
+
+    def _at_end(self, program: Scenario[Any], state: Any) -> None:
+        scheduler = self.scheduler
+        try:
+            with scheduler.undisturbed():
+                judge(program.at_end, state)
+                if program.outcome is not None:
+                    self._ended(program, program.outcome(state))
+        except ScenarioError:
+            raise
+        except Exception as error:
+            scheduler.stop = Stop("invariant", scheduler.text_of(error) or type(error).__name__, None, error)
+
+    def _ended(self, program: Scenario[Any], outcome: Any) -> None:
+        self.observations.ended(outcome, self.scheduler.schedule)
+        if expectation(program.outcomes, outcome) == "forbidden":
+            raise AssertionError(f"the outcome {shown(outcome)} is forbidden")
+
+    def show(
+        self, program: Scenario[Any], schedule: Sequence[int], token: Token | None = None
+    ) -> tuple[list[Step], Stop | None]:
+        """Run one schedule again, and write down every step."""
+        scheduler = self.scheduler
+        self.tracks(False)
+        strategy = Replayed(schedule)
+        step_log, stop = self.logged(program, strategy, token)
+        self.accesses = [(step.turn, step.point, step.site) for step in step_log.steps if not step.waits]
+        step_log.finish()
+        if stop is not None and stop.kind in ("limit", "livelock") and (period := step_log.period()) is not None:
+            stop = Stop("livelock", f"{stop.what}: {period}", stop.thread)
+        where = step_log.diverged or strategy.diverged
+        if where is not None or (len(scheduler.schedule) != len(schedule) and schedule):
+            where = where or f"{len(scheduler.schedule)} steps instead of {len(schedule)}"
+            raise NotTheSameError(program.name, where)
+        return step_log.steps, stop
+
+    def logged(
+        self, program: Scenario[Any], strategy: Strategy, token: Token | None = None
+    ) -> tuple[StepLog, Stop | None]:
+        """One schedule, as far as the strategy takes it, with every step written down."""
+        scheduler = self.scheduler
+        scheduler.step_log = step_log = StepLog(scheduler, self._files, self._codes(), token)
+        strategy.begin(scheduler)
+        try:
+            stop = self.run(program, strategy, shown=True)
+        finally:
+            scheduler.step_log = None
+            self.watcher.show(False)
+        return step_log, stop
+
+    def recorded(self, program: Scenario[Any], strategy: Strategy) -> Run:
+        """One schedule, with what its steps were."""
+        scheduler = self.scheduler
+        scheduler.step_log = recorder = StepRecorder(self._files, self._codes())
+        try:
+            stop = self.run(program, strategy)
+        finally:
+            scheduler.step_log = None
+        return Run(recorder.taken, stop, {task.index: task.name for task in scheduler.threads})
+
+    def again(self, program: Scenario[Any], schedule: Sequence[int]) -> Run:
+        """Run one schedule again, with the points that it had. What it shows is not counted."""
+        observed, frozen = list(self.observations.outcomes), self.watcher.frozen
+        strategy = Replayed(schedule)
+        strategy.begin(self.scheduler)
+        self.scheduler.observer = None  # the search has learned from that run
+        self.watcher.frozen = True
+        try:
+            return self.recorded(program, strategy)
+        finally:
+            self.watcher.frozen = frozen
+            self.observations.outcomes = observed
+
+    def fingerprint(self, program: Scenario[Any]) -> int:
+        """A number for what the last run did: the same where each operation came after the same others."""
+        scheduler = self.scheduler
+        if not scheduler.tracking or program.at_each_step is not None:
+            return hash(tuple(scheduler.schedule))
+        return sum(task.chain for task in scheduler.threads)
+
+    def token(
+        self,
+        program: Scenario[Any],
+        calls: list[tuple[str, list[int]]],
+        schedule: list[int],
+        steps: list[Step],
+        strategy: str,
+        seed: int,
+        index: int,
+    ) -> str:
+        """The text that replays this schedule."""
+        racing = [
+            (
+                file,
+                [
+                    site - code_patcher.sites_of(file)[0]
+                    for site in code_patcher.sites_of(file)
+                    if self.watcher.racing[site]
+                ],
+            )
+            for file in sorted(self._files)
+            if code_patcher.sites_of(file)
+        ]
+        named = [(_short(item), sites) for item, sites in racing if sites]
+        return Token(
+            scenario=program.name,
+            strategy=strategy,
+            seed=seed,
+            index=index,
+            points=self.points,
+            python=f"{sys.version_info.major}.{sys.version_info.minor}",
+            source=source_hash(self._own_files()),
+            limit=self.limit,
+            releases=self.scheduler.releases,
+            racing=named,
+            names=sorted(self.watcher.by_name),
+            of_classes=sorted(self.watcher.of_classes),
+            program=calls,
+            schedule=schedule,
+            prints=[step.print for step in steps if step.point],
+        ).text()
+
+    def _codes(self) -> list[CodeType]:
+        """Of functions that have no file."""
+        return [function.__code__ for function in self._without_file]
+
+    def _own_files(self) -> list[str]:
+        return sorted(self._files)
+
+    def under_a_gil(self, steps: list[Step]) -> bool:
+        """Whether these steps can be done in this order where there is a GIL; at lines and instructions, unknown."""
+        return self._code_patcher is None or happens_under_a_gil(steps, self._code_patcher.code_of)
+
+    def breach(self, stop: Stop, steps: list[Step]) -> tuple[str, int] | None:
+        """File and line at which it failed: the innermost that is looked into, else the last that was seen."""
+        frames = [] if stop.error is None else traceback.extract_tb(stop.error.__traceback__)
+        inside = [(frame.filename, frame.lineno) for frame in frames if frame.filename in self._files and frame.lineno]
+        seen = [(step.filename, step.line) for step in steps if step.line]
+        found = inside or seen
+        return found[-1] if found else None
+
+    @property
+    def origin(self) -> tuple[Scenario[Any], Any]:
+        """What is explored, with the further modules: what a replay needs beside the token."""
+        return self._program, self._named
+
+    def stop_before(
+        self, program: Scenario[Any], schedule: Sequence[int], stop: Stop, where: tuple[str, int] | None
+    ) -> Stop | None:
+        """Run one schedule again, and enter the debugger before a line, when a thread is there for the last time."""
+        scheduler = self.scheduler
+        number = None if stop.thread is None else stop.thread.index  # None: any thread
+        visits: list[int] = []
+        stopping: list[int] = []
+
+        def asked() -> bool:
+            """Whether this visit of the line is the one. On the thread that has the turn."""
+            me = scheduler.current
+            if not scheduler.active or scheduler.aborting or number not in (None, me.index):
+                return False
+            visits.append(1)
+            if len(visits) not in stopping:
+                return False
+            if not scheduler.quiet:  # what the others do before its next step they do now
+                scheduler.step(me)
+                scheduler.schedule.pop()
+            return True
+
+        rewritten = self._code_patcher is not None
+        functions = [] if where is None or scheduler.tracer is not None else self._functions
+        with code_patcher.stopping_before(functions, where or ("", 0), asked, rewritten=rewritten):
+            self._followed(program, schedule)
+            if visits:
+                stopping.append(len(visits))
+                visits.clear()
+                return self._followed(program, schedule)
+        scheduler.step_log = _AtTheLast(len(schedule))
+        try:
+            return self._followed(program, schedule)
+        finally:
+            scheduler.step_log = None
+
+    def _followed(self, program: Scenario[Any], schedule: Sequence[int]) -> Stop | None:
+        strategy = Replayed(schedule, exactly=False)  # what is called in the debugger may have steps of its own
+        strategy.begin(self.scheduler)
+        return self.run(program, strategy)
+
+    def resume(self, token: Token) -> None:
+        """Make points of what was one when `token` was made."""
+        if token.source != source_hash(self._own_files()):
+            raise ExploreError(
+                "the source of the scenario, or of the modules it is explored with, is not what it was when this token"
+                " was made: explore again"
+            )
+        self.scheduler.releases = token.releases
+        self.watcher.frozen = True
+        self.watcher.may_race(token.names, token.of_classes)
+        by_name = {_short(file): file for file in self._files}
+        for name, sites in token.racing:
+            numbers = code_patcher.sites_of(by_name[name])
+            self.watcher.mark([numbers[0] + site for site in sites])
+
+
+class _AtTheLast(StepRecorder):
+    """Enters the debugger before the last step, where no line can be found to stop at."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(frozenset(), ())
+        self._length = length
+
+    def step(self, me: Task) -> None:
+        """`me` does its step now."""
+        super().step(me)
+        if len(self.taken) == self._length:
+            breakpoint()  # the program's frame is some steps up
+
+
+def _short(filename: str) -> str:
+    return "/".join(filename.replace("\\", "/").split("/")[-3:])
+
+
+class _Actor:
+    """An actor's calls, as the target of a thread."""
+
+    __slots__ = ("_calls", "_state")
+
+    def __init__(self, state: Any, calls: Sequence[Any]) -> None:
+        self._state = state
+        self._calls = calls
+
+    def __call__(self) -> None:
+        for call in self._calls:
+            result = call(self._state)
+            if is_unrun(result):
+                raise ExploreError(f"it returned {UNRUN}")
+
+
+def _watched(
+    scenario: Sequence[ModuleType], modules: Sequence[str | ModuleType] | str | ModuleType
+) -> Iterator[ModuleType]:
+    """The modules whose accesses are points: the scenario's, the package's own, and those that are named."""
+    seen: set[str] = set()
+    package = reactive_runtime.__name__
+    named: list[ModuleType] = []
+    for entry in [modules] if isinstance(modules, str | ModuleType) else modules:
+        if isinstance(entry, ModuleType):
+            named.append(entry)
+            continue
+        found = [module for name, module in sys.modules.items() if name == entry or name.startswith(f"{entry}.")]
+        if not found:
+            raise ScenarioError(f"no module {entry!r} is imported: import it before it is explored")
+        named.extend(found)
+    own = [
+        module
+        for name, module in sys.modules.items()
+        if (name == package or name.startswith(f"{package}.")) and not _is_unwatched(name, package)
+    ]
+    own_scenario = [item for item in scenario if not _is_unwatched(item.__name__, package)]
+    for module in [*own_scenario, *named, *own]:
+        if module.__name__ not in seen:
+            seen.add(module.__name__)
+            yield module
+
+
+def _home(root: Any) -> Any:
+    """The name of the module that a class or a function comes from."""
+    return module_of(root) if issubclass(type(root), type) else getattr(root, "__module__", None)
+
+
+def _is_unwatched(name: str, package: str) -> bool:
+    if not name.startswith(f"{package}."):
+        return False
+    inner = name.removeprefix(f"{package}.")
+    return any(inner == part or inner.startswith(f"{part}.") for part in _UNWATCHED)

@@ -1,0 +1,165 @@
+"""One thread of the program, and how its run may end before it does. The holder of the turn owns both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime._core.failures.exits import Unwinding
+
+if TYPE_CHECKING:
+    from reactive_runtime.explore._schedule.carriers import Carrier
+
+__all__ = ["CUT", "ENDED", "READY", "RESTING", "WAITING", "Aborted", "Several", "Stop", "Task", "parts_of"]
+
+READY: Final = "ready"
+"""It can go on, and may be chosen."""
+RESTING: Final = "resting"
+"""It can go on, and ranks below another one that can."""
+WAITING: Final = "waiting"
+"""It can't go on until it is woken."""
+ENDED: Final = "ended"
+
+PERSISTENCE: Final = 400
+"""Steps that a thread may do in a row while others could go on: it may be waiting for one of them, in a loop."""
+
+CUT: Final = "cut"
+"""The kind of a stop that is no failure: the run leads nowhere new."""
+
+
+class Aborted(Unwinding):
+    """Unwinds a thread whose run is over. Not an Exception: a program that catches those does not catch this."""
+
+
+class Stop:
+    """Why a run came to an end before its threads did."""
+
+    __slots__ = ("error", "kind", "thread", "what")
+
+    def __init__(self, kind: str, what: str, thread: Task | None = None, error: BaseException | None = None) -> None:
+        self.kind: str = kind
+        self.what: str = what
+        self.thread: Task | None = thread
+        self.error: BaseException | None = error
+
+
+class Several:
+    """Several locations that one operation touches at once, after one point. The holder of the turn owns it."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[Any, bool]) -> None:
+        self.parts: dict[Any, bool] = parts  # each, and whether it is changed
+
+    @property
+    def w(self) -> int:
+        """A number for what has happened to them, as far as the operation depends on that."""
+        return hash(tuple((item.w, item.r if writes else 0) for item, writes in self.parts.items()))
+
+    @property
+    def r(self) -> int:
+        """What `w` leaves out: nothing."""
+        return 0
+
+
+def parts_of(location: Any) -> Collection[Any]:
+    """The locations that a thread is about to touch; `location` is what it said."""
+    return location.parts if type(location) is Several else (location,)
+
+
+class Task:
+    """One thread of the program, in one run."""
+
+    __slots__ = (
+        "acts",
+        "allowance",
+        "below",
+        "briefly",
+        "carrier",
+        "chain",
+        "children",
+        "daemon",
+        "deadline",
+        "done",
+        "go",
+        "ident",
+        "index",
+        "joiners",
+        "location",
+        "locks",
+        "name",
+        "number",
+        "object",
+        "parent",
+        "parts",
+        "priority",
+        "readings",
+        "rights",
+        "rounds",
+        "said",
+        "started",
+        "state",
+        "still",
+        "still_at",
+        "target",
+        "timed_out",
+        "turned",
+        "until",
+        "vc",
+        "wait",
+        "waited",
+        "what",
+        "windows",
+        "writes",
+    )
+
+    def __init__(self, index: int, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool) -> None:
+        self.index: int = index  # in order of creation: the same in every run that goes the same way
+        self.name: str = name
+        self.target: Callable[[], object] = target
+        self.carrier: Carrier = carrier
+        self.go: Callable[[], object] = carrier.go
+        self.wait: Callable[[], object] = carrier.wait
+        self.ident: int = carrier.ident
+        self.daemon: bool = daemon
+        self.object: Any = None  # the threading.Thread that the program sees, if it made one
+        self.parts: dict[int, tuple[Any, dict[str, Any]]] = {}  # its parts of thread-locals, by the id of each
+        self.started: bool = False
+        self.state: str = READY  # changed by `TaskStates` only
+        self.parent: int = 0  # the number of the thread that made it,
+        self.number: int = 0  # and which of its threads it is
+        # What it is about to do, said at its point:
+        self.what: Any = "start"
+        self.location: Any = None  # what it touches: an object with the fields `w` and `r`, perhaps `Several`
+        self.writes: bool = True
+        # What it waits for:
+        self.deadline: float | None = None  # of the timer that is set; None where it was woken
+        self.until: float | None = None  # the same, kept until its wait is over
+        self.timed_out: bool = False
+        self.joiners: list[Task] = []
+        # For fairness; see `TaskStates` and `Scheduler.came_round`:
+        self.below: int = 0  # bits by index: threads that it ranks below
+        self.briefly: bool = False  # until any of them has done a step
+        self.allowance: int = PERSISTENCE
+        self.acts: int = 0  # how often it has changed something that others see
+        self.locks: int = 0  # how often it has released a lock
+        self.waited: int = 0  # how often it has waited, or given way
+        self.turned: int = -1  # `acts`, when it came round any loop last,
+        self.rounds: int = 0  # and how often it has since
+        self.windows: dict[Any, list[Any]] = {}  # by loop: what there was when it came round
+        self.still: int = 0  # loops without a change by any thread,
+        self.still_at: int = 0  # since there were so many acts
+        self.readings: dict[Any, int] = {}  # of the clock, by place
+        self.done: Any = None  # what it did last, under a GIL that is assumed
+        # For strategies and watchers:
+        self.priority: float = 0.0
+        self.chain: int = 0  # a number for everything that happened before what it does next
+        self.children: int = 0
+        self.vc: list[int] = []  # vector clock, by index
+        self.rights: int = 0  # how often it may pass through after its run was aborted
+        self.said: Any = None  # about its next step, for the one that shows it
+
+    @property
+    def ended(self) -> bool:
+        """Whether its life is over."""
+        return self.state is ENDED

@@ -1,0 +1,190 @@
+"""Finds the fields that threads race for, and makes points of them.
+
+Every access of rewritten code comes by here. Two accesses of one location, by two threads, one of them a store, that
+no primitive puts in order, are a race: from the next run on, all sites that accessed it are points of choice. What is
+always guarded by a lock never becomes one: the order of the guarded pieces is chosen where the lock is acquired, and
+no other order can be distinguished. So a schedule has few points, and those are where threads can disagree.
+
+What the calls of rewritten code call are *hooks*. Each family of them stands in a module of its own, and comes to the
+ones before it:
+
+    accesses        a point before an access, and whether it races; names that functions share
+    contents        what a container, an iterator, a view has in it
+    attributes      attributes, also by name and through descriptors
+    caches          those of `functools`
+    foreign_calls   calls of code that is not rewritten
+    calls           all other calls, and which are foreign
+    patterns        `match`
+    loop_turns      loops that wait for another thread
+
+They share what one exploration learns (`points`), and what one run accesses (`locations`).
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable
+from types import FunctionType
+from typing import Any, Final
+
+from reactive_runtime.explore._instrument.code_patcher import stored_in
+from reactive_runtime.explore._instrument.rewriting import (
+    IDENTITIES,
+    IN_PLACE,
+    OPERATIONS,
+    SITES,
+    Augmented,
+    Compared,
+    Site,
+    Target,
+    Valued,
+)
+from reactive_runtime.explore._schedule.scheduler import Scheduler
+from reactive_runtime.explore._shared_state import accesses as _accesses
+from reactive_runtime.explore._shared_state import attributes as _attributes
+from reactive_runtime.explore._shared_state import caches as _caches
+from reactive_runtime.explore._shared_state import calls as _calls
+from reactive_runtime.explore._shared_state import contents as _contents
+from reactive_runtime.explore._shared_state import foreign_calls as _foreign_calls
+from reactive_runtime.explore._shared_state import locations as _locations
+from reactive_runtime.explore._shared_state import loop_turns as _loop_turns
+from reactive_runtime.explore._shared_state import patterns as _patterns
+from reactive_runtime.explore._shared_state import points as _points
+from reactive_runtime.explore._shared_state.accesses import Accesses, place_of
+from reactive_runtime.explore._shared_state.attributes import Attributes
+from reactive_runtime.explore._shared_state.caches import Caches
+from reactive_runtime.explore._shared_state.calls import Calls
+from reactive_runtime.explore._shared_state.contents import Contents
+from reactive_runtime.explore._shared_state.foreign_calls import ForeignCalls
+from reactive_runtime.explore._shared_state.kinds import Kinds
+from reactive_runtime.explore._shared_state.locations import Locations
+from reactive_runtime.explore._shared_state.loop_turns import LoopTurns
+from reactive_runtime.explore._shared_state.patterns import Patterns
+from reactive_runtime.explore._shared_state.points import Points
+
+__all__ = ["HOOK_FILES", "Watcher"]
+
+HOOK_FILES: Final = frozenset(
+    str(module.__file__)
+    for module in (
+        _accesses, _attributes, _caches, _calls, _contents, _foreign_calls, _locations, _loop_turns, _patterns,
+        _points,
+    )
+)  # fmt: skip
+"""Where the frames stand that a thread has between its program and what that calls."""
+_LONGEST: Final = 60
+"""Characters that are shown of a call."""
+
+
+class Watcher(Points):
+    """Watches the accesses of one exploration."""
+
+    __slots__ = (
+        "_accesses", "_attributes", "_caches", "_calls", "_contents", "_files", "_locations", "_loops", "_patterns",
+        "_scheduler",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        files: Iterable[str] = (),
+        modules: Iterable[str] = (),
+        functions: Iterable[FunctionType] = (),
+    ) -> None:
+        super().__init__()
+        self._scheduler = scheduler
+        self._files = frozenset(files)
+        kinds = Kinds(modules)
+        self._locations = locations = Locations(self, functions)
+        self._accesses = accesses = Accesses(scheduler, self, locations)
+        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses)
+        self._attributes = attributes = Attributes(scheduler, self, locations, kinds, accesses, contents)
+        self._caches = Caches(scheduler, kinds, accesses)
+        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes)
+        self._calls = Calls(scheduler, self, foreign, self._caches)
+        self._patterns = Patterns(scheduler, self, locations, kinds, accesses, contents)
+        self._loops = LoopTurns(scheduler, self)
+
+    def prepare(self) -> None:
+        """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
+        self.written |= frozenset().union(*map(stored_in, self._files))
+
+    def begin(self) -> None:
+        """Before each run."""
+        self._forget_run()
+        self._loops.begin()
+        if not self.frozen:
+            self.learn()
+        self.make_room()
+
+    def forget(self) -> None:
+        """After the last run: drop what the program made, while its functions still are what they were."""
+        self._forget_run()
+        self.methods.clear()
+        self._calls.forget()
+
+    def _forget_run(self) -> None:
+        self._locations.forget()
+        self._caches.forget()
+
+    def not_looked_into(self) -> list[str]:
+        """The calls that have changed, in code that is not looked into, what another thread accessed meanwhile."""
+        for entry in self._locations.raced:
+            self.blind |= entry.blind
+        sites = sorted((SITES[site] for site in self.blind), key=lambda site: (site.filename, site.line, site.column))
+        return list(dict.fromkeys(f"`{_text(site)}` at {place_of(site)}" for site in sites))
+
+    def hooks(self) -> dict[str, Any]:
+        """What the calls of rewritten code call."""
+        accesses, attributes, calls, contents = self._accesses, self._attributes, self._calls, self._contents
+        return {
+            "load": attributes.load,
+            "use": attributes.use,
+            "inherited": attributes.inherited,
+            "store": attributes.store,
+            "store_mapping": attributes.store_mapping,
+            "delete": attributes.delete,
+            "take": calls.take,
+            "call": calls.call,
+            "function": calls.function,
+            "filled": self._caches.filled,
+            "look": contents.look,
+            "item": contents.item,
+            "set_item": contents.set_item,
+            "delete_item": contents.delete_item,
+            "changing": contents.changing,
+            "each": contents.each,
+            **{f"{name}_at": contents.in_place(operator) for name, operator in IN_PLACE.items()},
+            **{f"{name}_of": contents.operation(operator) for name, operator in OPERATIONS.items()},
+            "matched": self._patterns.matched,
+            "turn": self._loops.turn,
+            "at": accesses.at,
+            "named": accesses.named,
+            "store_name": accesses.store_name,
+            "binding": accesses.binding,
+            "imported": accesses.imported,
+            "resumed": accesses.resumed,
+            "mapped": accesses.mapped,
+            "unseen": accesses.unseen,
+            "undisturbed": self._scheduler.undisturbed,
+            "valued": Valued,
+            "compared": Compared,
+            "target": Target,
+            "augmented": Augmented,
+            "first": lambda one, other: one,
+            "second": lambda one, other: other,
+            **IDENTITIES,
+            **IN_PLACE,
+        }
+
+
+def _text(site: Site) -> str:
+    """What stands at a site: of a call, all of it."""
+    if site.called is None:
+        return site.what.partition(" ")[2]
+    last, column = site.called
+    lines = [linecache.getline(site.filename, number).encode() for number in range(site.line, last + 1)]
+    lines[-1] = lines[-1][:column]
+    lines[0] = lines[0][site.column :]
+    text = " ".join(line.decode(errors="replace").strip() for line in lines)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,302 @@
+"""Puts the stand-ins in place for the time of an exploration, and takes them away again.
+
+Three doors lead to threads: the package's own (`runtime.primitives`), the modules of the standard library, and names
+that a module under exploration has imported from those, `from threading import Lock`, or under which it holds one of
+them, or a lock that was made before, in a class, in a closure, as a default. Each is changed in one place, `installed`,
+and restored when the block ends, whatever happened in it. Production classes are not touched but for three methods of
+`threading.Thread`, which are needed for the classes that derive from it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import concurrent.futures
+import concurrent.futures._base
+import concurrent.futures.process
+import concurrent.futures.thread
+import contextlib
+import datetime
+import functools
+import gc
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import is_not
+from types import CellType, FunctionType, ModuleType
+from typing import Any, Final, NoReturn
+
+from reactive_runtime import executors
+from reactive_runtime._core.drains import trampoline
+from reactive_runtime._core.failures import dropping, exits
+from reactive_runtime._core.fusion import fuse
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime.errors import ExploreError, ScenarioError
+from reactive_runtime.explore._schedule.scheduler import Scheduler
+from reactive_runtime.explore._schedule.task import Aborted
+from reactive_runtime.explore._shared_state.kinds import names_of
+from reactive_runtime.explore._standins import conditions, instrumented, threads
+
+__all__ = ["installed"]
+
+_NAMES: Final[dict[str, Any]] = {
+    "Lock": instrumented.Lock,
+    "RLock": instrumented.RLock,
+    "Condition": conditions.Condition,
+    "Event": conditions.Event,
+    "Semaphore": conditions.Semaphore,
+}
+_new_lock: Final = threading.Lock
+_REAL_LOCK: Final = type(_new_lock())
+_REAL_RLOCK: Final = type(threading.RLock())
+_REAL_LOCKS: Final = (_REAL_LOCK, _REAL_RLOCK)
+_REAL_LOCAL: Final = threading.local
+
+
+def _changes() -> Iterator[tuple[Any, str, Any]]:
+    """Which name of which module or class becomes what."""
+    for name, item in _NAMES.items():
+        yield threading, name, item
+        yield primitives, name, item
+    yield threading, "BoundedSemaphore", conditions.bounded
+    yield threading, "_allocate_lock", _for_waiting
+    yield threading, "_time", threads.standing
+    yield _thread, "start_new_thread", threads.start_new_thread
+    yield threading, "current_thread", threads.current_thread
+    yield threading.Thread, "start", threads.start
+    yield threading.Thread, "join", threads.join
+    yield threading.Thread, "is_alive", threads.is_alive
+    for module in (queue, primitives):
+        yield module, "SimpleQueue", conditions.SimpleQueue
+    if hasattr(functools, "RLock"):
+        yield functools, "RLock", instrumented.RLock  # of each `cached_property`, until 3.12
+    yield queue, "time", threads.standing
+    for module in (concurrent.futures, concurrent.futures.thread, primitives):
+        yield module, "ThreadPoolExecutor", threads.Pool
+    yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
+    yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
+    yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
+    yield concurrent.futures.Future, "__hash__", threads.hash_of_future
+    yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
+    yield time, "sleep", threads.sleep
+    yield time, "time", threads.time_of_day
+    yield time, "time_ns", threads.time_of_day_ns
+    yield datetime, "datetime", threads.DateTime
+    yield datetime, "date", threads.Date
+    for name in ("monotonic", "perf_counter"):
+        yield time, name, threads.monotonic
+        yield time, f"{name}_ns", threads.now_ns
+    yield primitives, "monotonic", threads.standing
+    yield primitives, "now_ns", threads.now_ns
+    yield primitives, "pause", threads.pause
+    yield primitives, "sleep", threads.sleep
+    yield primitives, "SPINS", 1
+    yield executors, "_shared", None
+    yield dropping, "active_handler", _outside(dropping.active_handler)
+    yield logging.Logger, "handle", _outside(logging.Logger.handle)
+    import asyncio  # takes longer than all the rest
+
+    from reactive_runtime.explore._standins import event_loop
+
+    yield asyncio.events, "new_event_loop", event_loop.ExploredEventLoop
+    yield asyncio, "new_event_loop", event_loop.ExploredEventLoop
+    yield asyncio, "SelectorEventLoop", event_loop.ExploredEventLoop
+
+
+def _for_waiting() -> Any:
+    """What `wait` of a condition sleeps on. Conditions of before work on, for threads of before: with real locks."""
+    return _new_lock() if instrumented.foreign() else instrumented.Lock()
+
+
+def _outside(report: Callable[..., object]) -> Callable[..., None]:
+    """Something that was there before the program, and has locks of its own: nothing in it is a point.
+
+    What is reported while a run is taken down says nothing about the program, and is left out; so is what comes of it
+    afterwards, and out of garbage, of which it is not known whether its run was taken down.
+    """
+
+    def reported(*arguments: Any) -> None:
+        scheduler = instrumented.active
+        if scheduler is None or not scheduler.active:
+            remains = scheduler is not None and (scheduler.aborting or scheduler.collecting)
+            if not remains or instrumented.foreign():
+                report(*arguments)
+        elif not scheduler.aborting:
+            with scheduler.undisturbed():
+                report(*arguments)
+
+    return reported
+
+
+def _unless_aborted(hook: Callable[[Any], object]) -> Callable[[Any], None]:
+    """A run that is taken down may reach a thread inside of a finaliser, which can't pass that on."""
+
+    def unraisable(item: Any) -> None:
+        if item.exc_type is not Aborted:
+            hook(item)
+
+    return unraisable
+
+
+def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    raise ExploreError(
+        "a task was submitted to a pool that was made outside of the scenario, whose threads are not controlled:"
+        " make the pool in the scenario's set-up, or in an actor"
+    )
+
+
+def _processes(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    raise ExploreError("a task was submitted to a pool of processes: the explorer orders threads, not processes")
+
+
+class _Undo:
+    """What was there before."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, bool, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        namespace = _names_of(owner)
+        had, before = name in namespace, namespace.get(name)
+        _set(owner, name, value)
+        self._before.append((owner, name, had, before))
+
+    def set_unless_refused(self, owner: Any, name: str, value: Any) -> None:
+        """`set`, but for a name that a descriptor of the metaclass guards: it stays as it is."""
+        with contextlib.suppress(AttributeError, TypeError):
+            self.set(owner, name, value)
+
+    def undo(self) -> None:
+        """All of it, although something can't be undone; that is raised then."""
+        failed: list[Exception] = []
+        while self._before:
+            owner, name, had, value = self._before.pop()
+            try:
+                if had:
+                    _set(owner, name, value)
+                else:
+                    delattr(owner, name)
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Of a class, without its metaclass, whose code is the program's and may refuse."""
+    if type(owner) is dict:
+        owner[name] = value
+    else:
+        (type.__setattr__ if issubclass(type(owner), type) else setattr)(owner, name, value)
+
+
+@contextlib.contextmanager
+def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Sequence[Any]) -> Iterator[None]:
+    """Stand in for the primitives while the block runs, in `modules` also under the names they have imported.
+
+    `owners` are of the program, outlive a run, and may hold by name locks, made before, and what makes some.
+    """
+    undo = _Undo()
+    collecting, freezes = gc.isenabled(), not _has_frozen()
+    before = instrumented.standing_for(scheduler)
+    try:
+        changes = list(_changes())
+        if scheduler.carriers.greenlets:
+            changes += [(item, "get_ident", threads.get_ident) for item in (threading, primitives)]
+            changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
+            changes += [(owner, "here", threads.local_like(owner.here)) for owner in (exits, trampoline)]
+        renamed = {
+            id(vars(owner)[name]): change for owner, name, change in changes if name in vars(owner) and _is_api(owner)
+        }
+        renamed |= {id(_REAL_LOCK): instrumented.Lock}
+        locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity
+        for module in modules:
+            for name, value in list(vars(module).items()):
+                stand_in = renamed.get(id(value))
+                if stand_in is not None and module is not primitives and callable(value):
+                    undo.set(module, name, stand_in)
+                elif issubclass(type(value), _REAL_LOCAL) and module not in (exits, trampoline):
+                    made = threads.local_like(value)
+                    if made is not None:
+                        undo.set(module, name, made)
+                    elif scheduler.carriers.greenlets:
+                        raise ScenarioError(
+                            f"{module.__name__}.{name} is a thread-local whose class needs arguments or has slots:"
+                            " no stand-in can be made, so use engine='threads'"
+                        )
+        for owner in owners:
+            for name, value in list(_names_of(owner).items()):
+                stand_in = _standing_for(value, locks, {} if type(owner) is ModuleType else renamed, scheduler)
+                if stand_in is not value:
+                    if issubclass(type(owner), type) and type(stand_in) is FunctionType:
+                        stand_in = staticmethod(stand_in)  # it is no method, as a function in C is none
+                    undo.set_unless_refused(owner, name, stand_in)
+        for owner, name, entry in changes:
+            undo.set(owner, name, entry)
+        fuse.forget()
+        gc.disable()
+        if freezes:
+            gc.freeze()  # what was there before is not looked at when garbage is collected between runs
+        yield
+    finally:
+        try:
+            undo.undo()
+        finally:
+            instrumented.standing_for(before)
+            fuse.forget()
+            if freezes:
+                gc.unfreeze()
+            if collecting:
+                gc.enable()
+
+
+def _has_frozen() -> bool:
+    """Whether the user has frozen objects, for the garbage collector: that stays as it is. To count them takes time."""
+    if not _frozen and gc.get_freeze_count():
+        _frozen.append(True)
+    return bool(_frozen)
+
+
+_frozen: Final[list[bool]] = []
+"""Not empty once the user had frozen objects; written by the one exploration that runs."""
+
+
+def _is_api(owner: Any) -> bool:
+    return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
+
+
+def _standing_for(
+    value: Any, locks: dict[int, Any], renamed: dict[int, Any], scheduler: Scheduler, depth: int = 3
+) -> Any:
+    """What stands in for a lock that was made before, which may have several names, and for what makes one.
+
+    In a tuple, for each; so defaults are, which may be tuples themselves.
+    """
+    kind = type(value)
+    if kind is tuple and depth:
+        items = tuple(_standing_for(item, locks, renamed, scheduler, depth - 1) for item in value)
+        return items if any(map(is_not, items, value)) else value
+    if id(value) in renamed and callable(value):
+        return renamed[id(value)]
+    if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
+        return value
+    if id(value) not in locks:
+        lock = instrumented.RLock() if issubclass(kind, _REAL_RLOCK) else instrumented.Lock()
+        scheduler.lasting.append(lock)
+        locks[id(value)] = lock
+    return locks[id(value)]
+
+
+def _names_of(owner: Any) -> Mapping[str, Any]:
+    """What an owner has under which name; nothing of a metaclass runs for it."""
+    kind = type(owner)
+    if issubclass(kind, type):
+        return names_of(owner)
+    if kind is CellType:
+        return {"cell_contents": owner.cell_contents}
+    if kind is FunctionType:
+        return {"__defaults__": owner.__defaults__}
+    found: Mapping[str, Any] = owner if kind is dict else vars(owner)
+    return found

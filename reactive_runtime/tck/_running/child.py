@@ -1,0 +1,287 @@
+"""The process in which the command runs the checks: it reports each check that it begins, and the outcome.
+
+A thread of it sends a beat: where none comes, code in C has the interpreter, and no thread of Python moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+from reactive_runtime._spec import Publisher
+from reactive_runtime._support.shell_names import import_string
+from reactive_runtime.errors import TargetError
+from reactive_runtime.rules import RULES
+from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
+from reactive_runtime.tck._running import environment as _environment
+from reactive_runtime.tck._running.environment import described
+from reactive_runtime.tck._running.settings import Settings
+from reactive_runtime.tck._verification import Check, Outcome, Verification
+
+__all__ = ["BEAT", "INTERRUPTED", "STACKS", "Begun", "LastCalls", "Start", "Target", "run", "verification_of"]
+
+BEAT = 0.25
+"""Seconds from one beat of the child to the next."""
+
+STACKS: Any = getattr(signal, "SIGUSR1", None) if hasattr(faulthandler, "register") else None
+"""The signal at which a child writes the stacks of its threads, whatever they do; None where there is none."""
+
+INTERRUPTED = """there is nothing to judge
+  seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT) while this check ran"""
+
+ROOM = 256
+"""Bytes that are kept of the name of a call."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be judged: names, as the shell gives them, and settings."""
+
+    name: str
+    failed: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What is known before the first check."""
+
+    pace: float
+    """Seconds that the slowest of the first signals took."""
+
+    seconds: float
+    """About how long the checks will take."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a child begins."""
+
+    first: int = 0
+    """The number of its first check."""
+
+    measures: bool = True
+    """Whether it measures the pace; else it takes the implementation for a quick one."""
+
+    facts: dict[str, Any] | None = None
+    """What a child before it has found of the implementation."""
+
+
+class LastCalls:
+    """Memory of parent and child: the last call into the implementation, and the last one of a factory.
+
+    The thread of the child that calls writes, without a lock; the parent reads it where the child has stopped. Where
+    two threads call at once, the text may be of both: a rule that is none is not named.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._last = context.RawArray("c", ROOM)
+        self._factory = context.RawArray("c", ROOM)
+
+    def begins(self, text: str, rule: str) -> None:
+        """Note a call; `rule` is empty for one of a factory."""
+        said = f"{rule}\n{text}".encode()[: ROOM - 1]
+        self._last.value = said
+        if not rule:
+            self._factory.value = said
+
+    def last(self) -> tuple[str, str | None]:
+        """The last call, and the rule that it breaks if it does not return; none for a factory, None if unknown."""
+        rule, _, text = self._last.value.decode(errors="replace").partition("\n")
+        return text, rule if rule in RULES or (text and not rule) else None
+
+    def asked(self) -> int:
+        """How many elements a factory was asked for last."""
+        number = self._factory.value.decode(errors="replace").rpartition("(")[2].rstrip(")")
+        return int(number) if number.isdecimal() else 0
+
+
+class _Interrupts:
+    """What SIGINT does in the child: it ends the check that runs, once, and nothing else.
+
+    A key pressed at the terminal reaches the parent too, which ends the child; `_thread.interrupt_main` does not.
+    Owned by the main thread of the child, on which Python runs its handlers.
+    """
+
+    def __init__(self) -> None:
+        self._inside = self._seen = False
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, *_: object) -> None:
+        if self._inside:
+            self._inside, self._seen = False, True
+            raise KeyboardInterrupt
+
+    def outcome(self, verification: Verification, check: Check) -> Outcome:
+        """What becomes of this check: where it is interrupted, there is nothing to judge.
+
+        That holds also where the interrupt was lost (in a finalizer, or in the callback of a weak reference), or became
+        another error: in the middle of `Condition.wait`, "release unlocked lock".
+        """
+        outcome = Outcome(check, "failed", INTERRUPTED)  # of no rule: none forbids it
+        self._seen = False
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
+                self._inside = True
+                found = verification.outcome(check)
+            finally:
+                self._inside = False
+            if not self._seen:
+                outcome = found
+        return outcome
+
+
+class _Line:
+    """What the child says to its parent, from two threads; `_lock` owns the pipe."""
+
+    def __init__(self, parent: Connection) -> None:
+        self._parent = parent
+        self._lock = threading.Lock()
+
+    def say(self, kind: str, said: object = None) -> None:
+        with self._lock:
+            self._parent.send((kind, said))
+
+    def beat(self) -> None:
+        """Send a beat again and again; where the parent has gone, end the process."""
+        try:
+            while True:
+                self.say("beat")
+                time.sleep(BEAT)
+        except OSError:
+            end_group(os.getpid())
+            os._exit(0)
+
+
+def end_group(pid: int | None) -> None:
+    """End the processes of the session that a child leads: a pipe that they have would stay open."""
+    if pid is not None and hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def run(parent: Connection, stacks: Connection, calls: LastCalls, target: Target, start: Start) -> None:
+    """The child: run each check, and say what became of it; end without waiting for threads that are left.
+
+    It leads a session, so that what it leaves behind, processes of the code under test, can be ended with it.
+    """
+    if hasattr(os, "setsid"):
+        os.setsid()
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # what the code under test prints is no part of the verdict
+    if STACKS is not None:
+        faulthandler.register(STACKS, file=stacks.fileno(), all_threads=True)
+    line = _Line(parent)
+    threading.Thread(target=line.beat, name="tck-beat", daemon=True).start()
+    _environment.CALLS.begins = calls.begins  # type: ignore[method-assign]
+    try:
+        _run(line, target, start)
+    except TargetError as error:
+        line.say("usage", str(error))
+    except BaseException as error:  # of what the verification defines besides its checks
+        line.say("unable", f"{target.name}: {described(error)}")
+    finally:
+        os._exit(0)
+
+
+def _run(line: _Line, target: Target, start: Start) -> None:
+    interrupts = _Interrupts()
+    verification = verification_of(target.name, failed=target.failed, **target.settings)
+    if start.facts is not None:
+        verification.recall(start.facts)
+    elif start.measures:
+        line.say("measures")
+    else:
+        verification.unmeasured()
+    settings = verification.settings()
+    begun = Begun(verification.pace(), verification.seconds())
+    checks = verification.checks()
+    longest = _most(settings) + 3 * begun.seconds
+    line.say("begun", (begun, checks, longest, settings.call_timeout, verification.facts()))
+    spun = 0 if start.facts is None else _spins(verification)
+    if _spins(verification) > spun:
+        line.say("spun", verification.facts())
+        return
+    for number, check in enumerate(checks):
+        if number >= start.first:
+            line.say("check", number)
+            line.say("outcome", interrupts.outcome(verification, check))
+            if _spins(verification) > spun:
+                line.say("spun", verification.facts())
+                return
+    line.say("end")
+
+
+def _spins(verification: Verification) -> int:
+    """How many calls computed without end so far."""
+    return sum(verification.spins().values())
+
+
+def _most(settings: Settings) -> float:
+    return 20 * (settings.default_timeout + settings.call_timeout + settings.default_no_signals_timeout)
+
+
+def verification_of(target: str, *, failed: str | None = None, **settings: Any) -> Verification:
+    """The verification that `target`, "package.module:name", stands for.
+
+    The name is a subclass of one of the verifications, or a function of the number of elements that returns a
+    publisher; `failed` names a function without arguments that returns a publisher which fails. Of the `settings`
+    those count that are not None. Raises TargetError.
+    """
+    item = import_string(target)
+    if isinstance(item, type) and issubclass(item, Verification):
+        if failed is not None:
+            raise TargetError(
+                f"--failed {failed}: {target} is a verification, which has create_failed_publisher for it"
+            )
+        verification: Verification = _made(target, item)
+    elif callable(item):
+        verification = _Made(item, None if failed is None else _function(failed))
+    else:
+        raise TargetError(
+            f"{target}: a function of the number of elements, or a verification, not {type(item).__name__}"
+        )
+    given = {name: value for name, value in settings.items() if value is not None}
+    try:
+        verification.configure(**given).given()  # a bad number is reported before anything runs
+    except (TypeError, ValueError) as error:
+        raise TargetError(f"{target}: {error}") from error
+    return verification
+
+
+def _function(failed: str) -> Callable[[], Any]:
+    item = import_string(failed)
+    if not callable(item):
+        raise TargetError(f"--failed {failed}: a function without arguments, not {type(item).__name__}")
+    found: Callable[[], Any] = item
+    return found
+
+
+def _made(target: str, kind: Callable[[], Verification]) -> Verification:
+    try:
+        return kind()
+    except Exception as error:
+        raise TargetError(f"{target}: making one raised {type(error).__name__}: {error}") from error
+
+
+class _Made(PublisherVerification[Any]):
+    """Publishers made by a function."""
+
+    def __init__(self, create: Callable[[int], Any], failed: Callable[[], Any] | None) -> None:
+        self._create = create
+        self._failed = failed
+
+    def create_publisher(self, elements: int) -> Publisher[Any]:
+        publisher: Publisher[Any] = self._create(elements)
+        return publisher
+
+    def create_failed_publisher(self) -> Publisher[Any] | None:
+        return None if self._failed is None else self._failed()

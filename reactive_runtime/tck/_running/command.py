@@ -1,0 +1,309 @@
+"""What the command runs: the checks of a verification, in a process of their own, within a budget.
+
+Code under test may end its process, compute without end, in Python or in C, take all memory, or leave threads behind
+that never end. So the parent only listens: the child reports each check that it begins, and the outcome. Where the
+child dies, or is ended, its check has an outcome that says so, and a new child goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reactive_runtime.errors import TargetError
+from reactive_runtime.rules import RULES
+from reactive_runtime.tck._running.busy_calls import FRAMES
+from reactive_runtime.tck._running.child import STACKS, Begun, LastCalls, Start, Target, end_group, run
+from reactive_runtime.tck._running.environment import FEW, KIT, TOO_MANY
+from reactive_runtime.tck._verification import Check, Outcome, Status
+
+__all__ = ["BUDGET", "MEMORY", "Begun", "NoVerdictError", "Progress", "Target", "judged"]
+
+BUDGET = 120.0
+"""Seconds for all checks, by default."""
+
+MEMORY = 2_048
+"""MiB that the checks may take, by default; where the machine has less to give, half of that."""
+
+SILENT = 120.0
+"""Seconds beyond what a check may wait, after which it is ended; and those of an import in which no beat comes."""
+
+HELD = 5.0
+"""Seconds beyond five times `call_timeout` without a beat, after which code in C holds the interpreter."""
+
+LOOK = 0.1
+"""Seconds of one wait for the child. A key that comes right before a wait is not seen until that wait ends."""
+
+STACKS_WITHIN = 1.0
+"""Seconds that a child is given to write its stacks."""
+
+
+class NoVerdictError(Exception):
+    """Nothing could be judged: what was to be judged ended its process, or hung, before the first check."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the checks are."""
+
+    number: int
+    """Of the check that runs, from 1."""
+
+    of: int
+    check: Check
+    seconds: float
+    """Since the beginning."""
+
+
+Said = Begun | Progress | Outcome
+
+
+def judged(target: Target, budget: float = BUDGET, memory: float = MEMORY) -> Iterator[Said]:
+    """What is known before the first check, the progress, and the outcome of each, from processes of their own.
+
+    Args:
+        target: What is to be judged.
+        budget: Seconds for all checks. One for which there was no time is "not run".
+        memory: MiB that the checks may take; a check that takes more is ended, and "not run".
+
+    Raises:
+        TargetError: The name leads nowhere, or a setting is wrong.
+        NoVerdictError: The process ended before the first check, or did not come to it within the budget.
+    """
+    return _Run(target, budget, memory).outcomes()
+
+
+class _Child:
+    """One process, and what is known of it; ended when the `with` block is left."""
+
+    def __init__(self, target: Target, start: Start) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe(duplex=False)
+        self._stacks, writes = context.Pipe(duplex=False)
+        self.calls = LastCalls(context)
+        arguments = (theirs, writes, self.calls, target, start)
+        self.process = context.Process(target=run, args=arguments, name="tck")
+        self.process.start()
+        theirs.close()
+        writes.close()
+
+    def __enter__(self) -> _Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end_group(self.process.pid)
+        with contextlib.suppress(Exception):
+            self.process.kill()
+            self.process.join()
+        self._ours.close()
+        self._stacks.close()
+
+    def said(self) -> tuple[str, Any]:
+        """What it says next; nothing, where that takes longer than `LOOK`. EOFError or OSError where it has ended."""
+        return self._ours.recv() if self._ours.poll(LOOK) else ("", None)
+
+    def memory(self) -> int:
+        """Bytes that it has in memory; 0 where the system does not say."""
+        try:
+            with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def how_it_ended(self) -> str:
+        """How a child of which nothing more is heard has ended, or is ended now."""
+        self.process.join(1.0)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+            return "the process gave no sign of life any more"
+        status = self.process.exitcode or 0
+        how = f"by signal {-status}" if status < 0 else f"(status {status})"
+        return f"the process was ended {how}"
+
+    def place(self) -> str:
+        """Where it is, in lines for a failure; nothing where it can't say."""
+        if STACKS is None or self.process.pid is None:
+            return ""
+        with contextlib.suppress(OSError):
+            os.kill(self.process.pid, STACKS)
+        frames = _frames(_written(self._stacks))
+        return "".join(f"\n    {frame}" for frame in ["it was at:", *frames]) if frames else ""
+
+
+class _Run:
+    """All checks. The thread that takes the outcomes owns it."""
+
+    def __init__(self, target: Target, budget: float, memory: float) -> None:
+        self._target = target
+        self._budget = budget
+        self._memory = min(memory * 2**20, (_available() or 2**63) / 2)
+        self._begin = time.monotonic()
+        self._start = Start()
+        self._held = 0  # how often code in C had the interpreter
+        self._checks: list[Check] = []  # all, once a child has begun
+        # Of the child at hand:
+        self._check: Check | None = None  # the one that it is in
+        self._measuring = False
+        self._base = 0  # bytes that it had before the first call into the implementation
+        self._beat = self._since = self._begin  # when it was heard last, and when the check began
+        self._most = self._quiet = SILENT  # seconds of a check, and seconds without a beat
+
+    def outcomes(self) -> Iterator[Said]:
+        """All that there is to say."""
+        goes_on = True
+        while goes_on:
+            with _Child(self._target, self._start) as child:
+                goes_on = yield from self._heard(child)
+
+    def _heard(self, child: _Child) -> Generator[Said, None, bool]:
+        """What one child says; returns whether another one goes on, from `_start`."""
+        self._check, self._measuring, self._base = None, False, 0
+        self._beat = time.monotonic()
+        self._most = self._quiet = SILENT
+        while True:
+            try:
+                kind, said = child.said()
+            except (EOFError, OSError):
+                return (yield from self._ended(child))
+            if kind:
+                self._beat = time.monotonic()
+            if kind in ("usage", "unable"):
+                return self._no_check((TargetError if kind == "usage" else NoVerdictError)(said))
+            if kind == "spun":
+                self._start = Start(self._start.first, facts=said)
+            if kind in ("spun", "end"):
+                return self._start.first < len(self._checks)
+            yield from self._noted(child, kind, said)
+            if time.monotonic() - self._begin > self._budget:
+                yield from self._out_of_time(child)
+                return False
+            if (over := self._over(child)) is not None:
+                return (yield from self._left(*over))
+
+    def _noted(self, child: _Child, kind: str, said: Any) -> Iterator[Said]:
+        """Keep what a child said, and pass it on."""
+        if kind == "measures":
+            self._measuring, self._base, self._quiet = True, child.memory(), self._patience(1.0)
+        elif kind == "begun":
+            known, self._checks, longest, call_timeout, facts = said
+            if not self._start.first and self._start.facts is None:
+                yield known
+            if self._start.measures:
+                self._start = Start(self._start.first, facts=facts)
+            self._measuring, self._base = False, self._base or child.memory()
+            self._most, self._quiet = SILENT + longest, self._patience(call_timeout)
+        elif kind == "check":
+            self._check, self._since = self._checks[said], self._beat
+            self._start = Start(said, self._start.measures, self._start.facts)
+        elif kind == "outcome":
+            yield said
+            self._next()
+        if self._check is not None:
+            number = self._start.first + 1
+            yield Progress(number, len(self._checks), self._check, time.monotonic() - self._begin)
+
+    def _next(self) -> bool:
+        """Go on after the check that has its outcome; returns whether there is another one."""
+        self._check = None
+        self._start = Start(self._start.first + 1, self._start.measures, self._start.facts)
+        return self._start.first < len(self._checks)
+
+    def _ended(self, child: _Child) -> Generator[Said, None, bool]:
+        """The child has ended, by itself."""
+        ended = "" if self._measuring else child.how_it_ended()
+        if self._check is None:
+            return self._without_check(f"{ended} before the first check")
+        why = f"rule {self._check.rule}\n  seen: {ended} inside of this check"
+        return (yield from self._left("failed", why, self._check.rule))
+
+    def _left(self, status: Status, why: str, rule: str) -> Generator[Said, None, bool]:
+        """What becomes of the check that a child was in when it ended, or was ended."""
+        if self._check is None:
+            return self._without_check(why)
+        yield Outcome(self._check, status, why, rule)
+        return self._next()
+
+    def _without_check(self, why: str) -> bool:
+        """A child ended in no check: where the pace was measured, the checks will meet the same, and name a rule."""
+        if self._measuring:
+            self._start = Start(self._start.first, measures=False)
+            return True
+        return self._no_check(NoVerdictError(f"{self._target.name}: {why}"))
+
+    def _no_check(self, error: Exception) -> bool:
+        """A child came to no check: where there is a verdict on others, that is all; else there is none."""
+        if not self._start.first:
+            raise error
+        return False
+
+    def _patience(self, call_timeout: float) -> float:
+        """Seconds without a beat; fewer where code in C is known to take the interpreter."""
+        return (HELD + 5 * call_timeout) / (1, 2, 3)[min(self._held, 2)]
+
+    def _out_of_time(self, child: _Child) -> Iterator[Outcome]:
+        """What becomes of the check that runs, and of those that did not."""
+        over = f"the budget of {self._budget:g} s (--budget) was over"
+        if not self._checks:
+            raise NoVerdictError(f"{self._target.name}: {over} before the first check{child.place()}")
+        if self._check is not None:
+            yield Outcome(self._check, "not run", f"{over} while this check ran{child.place()}")
+            self._next()
+        for check in self._checks[self._start.first :]:
+            yield Outcome(check, "not run", f"{over} before this check")
+
+    def _over(self, child: _Child) -> tuple[Status, str, str] | None:
+        """Why the child has to be ended, as an outcome; None where it may go on."""
+        now = time.monotonic()
+        if self._base and child.memory() - self._base > self._memory:
+            call, _ = child.calls.last()
+            helps = TOO_MANY if child.calls.asked() > FEW else "--memory sets the limit"
+            took = f"the process took more than {self._memory / 2**20:,.0f} MiB in {call or 'this check'}; {helps}"
+            return "not run", f"{took}{child.place()}", ""
+        if now - self._beat > self._quiet:
+            return self._without_beat(child, now - self._beat)
+        if self._check is not None and now - self._since > self._most:
+            return "not run", f"it did not end within {self._most:.0f} s{child.place()}", ""
+        return None
+
+    def _without_beat(self, child: _Child, seconds: float) -> tuple[Status, str, str]:
+        self._held += 1
+        call, rule = child.calls.last()
+        seen = f"{call or 'it'} let no other thread of the process move for {seconds:.0f} s, and the process was ended"
+        asks = f"rule {rule}: {RULES[rule]}" if rule else "there is nothing to judge"
+        return "failed", f"{asks}\n  seen: {seen}{child.place()}", rule or ""
+
+
+def _written(stacks: Any) -> str:
+    """What a child writes of its stacks; it comes in pieces, and has no end."""
+    read = b""
+    with contextlib.suppress(OSError, EOFError):
+        while stacks.poll(LOOK if read else STACKS_WITHIN):
+            piece = os.read(stacks.fileno(), 2**16)
+            if not piece:
+                break
+            read += piece
+    return read.decode(errors="replace")
+
+
+def _frames(stacks: str) -> list[str]:
+    """The calls of the thread that is in the code under test, the innermost last."""
+    library = f'File "{os.path.dirname(os.__file__)}{os.sep}'
+    for thread in stacks.split("\n\n"):
+        frames = [line.strip() for line in thread.splitlines() if line.startswith("  File ")]
+        ours = next((number for number, frame in enumerate(frames) if f'"{KIT}' in frame), 0)
+        if any(not frame.startswith(library) for frame in frames[:ours]):
+            return frames[: min(ours, FRAMES)][::-1]
+    return []
+
+
+def _available() -> int:
+    """Bytes of memory that the machine can give; 0 where the system does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+    return 0

@@ -1,0 +1,215 @@
+"""What the checks of subscribers share: elements, a subscriber on a stage, and why some can't be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
+from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._running.environment import FACTORY, TestEnvironment, shown
+from reactive_runtime.tck._subscriber.helper import HelperPublisher
+from reactive_runtime.tck._subscriber.manual_publishers import ManualPublisher
+from reactive_runtime.tck._verification import Skipped, Verification, untested
+
+__all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen", "refuses_none_at_first"]
+
+T = TypeVar("T")
+
+NOT_SEEN = {
+    "2.2": "whether a subscriber is slow is not to be seen from outside",
+    "2.4": "a subscription that counts as cancelled looks like one that is not used",
+    "2.6": "only the subscriber knows whether it still needs its subscription",
+    "2.7": "the order of calls from inside a subscriber is its own; RuleChecker judges it on recorded signals",
+    "2.8": "whether a subscriber has cancelled can be made to happen with a probe only: see the whitebox check",
+    "2.11": "what a subscriber does with a signal after its method has returned is not to be seen",
+    "2.12": "it is a rule for publishers; every publisher check fails where on_subscribe comes twice",
+    "2.13": "a subscriber can't be made to fail from outside",
+    "3.1": "from which context a subscriber calls is not to be seen",
+    "3.8": "how much a subscriber requests can be made to happen with a probe only: see the whitebox check",
+    "3.10": "it is a freedom of publishers, and no duty of a subscriber",
+    "3.11": "it is a freedom of publishers, and no duty of a subscriber",
+    "3.14": "it is a freedom of publishers, and no duty of a subscriber",
+    "3.15": "it is a duty of subscriptions; every publisher check fails where cancel raises",
+    "3.16": "it is a duty of subscriptions; every publisher check fails where request raises",
+}
+
+
+class TckError(RuntimeError):
+    """The error that the kit fails a stream with."""
+
+    def __init__(self) -> None:
+        super().__init__("the kit's own error: a stream fails on purpose")
+
+
+def not_seen(name: str) -> Skipped:
+    """A check of a subscriber that can't be made, by its name, with the reason."""
+    digits = name.split("_")[1].removeprefix("spec")
+    rule = f"{digits[0]}.{int(digits[1:])}"
+    return untested(rule, name, NOT_SEEN[rule])
+
+
+class ElementFactory(Verification, Generic[T]):
+    """Where the elements come from that the kit signals."""
+
+    def create_element(self, number: int) -> T:
+        """The `number`-th element, different from all others; an int, if it is not overridden."""
+        element: Any = number
+        return element  # type: ignore[no-any-return]
+
+    def create_helper_publisher(self, elements: int) -> Publisher[T]:
+        """A conformant publisher of `create_element(0)`, `create_element(1)`, …; of MAX_DEMAND: without end."""
+        return HelperPublisher(elements, self.create_element)
+
+    def _elements(self, env: TestEnvironment) -> ManualSubscriber[T]:
+        """A subscriber of the kit, to take elements from."""
+        subscriber = ManualSubscriber[T](env)
+        subscriber.name = "elements"
+        env.call("create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber)
+        env.happens(lambda: subscriber.subscriptions)
+        return subscriber
+
+
+class Stage(Generic[T]):
+    """A subscriber under test, subscribed to a publisher of the kit."""
+
+    def __init__(self, env: TestEnvironment, elements: ManualSubscriber[T]) -> None:
+        self.env = env
+        self.publisher: ManualPublisher[T] = ManualPublisher[T](env)
+        self._elements = elements
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Subscribe the subscriber under test."""
+        self.publisher.subscribe(subscriber)
+
+    @property
+    def subscriber(self) -> Subscriber[T]:
+        """The subscriber under test."""
+        assert self.publisher.subscriber is not None
+        return self.publisher.subscriber
+
+    def signal_next(self) -> T:
+        """Signal a new element, as soon as one is requested, and return it."""
+        publisher = self.publisher
+        self.env.happens(publisher.wants_more_than(publisher.sent))
+        self.env.due(publisher.wants_more_than(publisher.sent)(), f"{publisher.sent + 1} elements were to be requested")
+        element = self._elements.request_next()
+        self.publisher.send_next(element)
+        return element
+
+    def signal_next_elsewhere(self) -> T:
+        """The same, on another thread than the signals before: they need only come one after the other (1.3)."""
+        sent: list[T] = []
+        self.env.elsewhere(lambda: sent.append(self.signal_next()))
+        return sent[0]
+
+    def must_refuse_none(self, method: str) -> None:
+        """2.13: `method(None)` raises TypeError, and nothing else does."""
+        self.env.note(f"publisher: {method}(None) ->")
+        with self.env.calling(f"{method}(None)"):
+            try:
+                getattr(self.subscriber, method)(None)
+            except TypeError:
+                return
+            except BaseException as error:
+                self.env.fail(f"{method}(None) raised {type(error).__name__}, where TypeError is due")
+        self.env.fail(f"{method}(None) did not raise TypeError")
+
+    def cancels_a_second_subscription(self) -> None:
+        """2.5: a second `on_subscribe` is answered with `cancel`, and nothing is requested from it."""
+        second = _SecondSubscription(self.env)
+        self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second, rule="2.13")
+        self.env.happens(lambda: second.cancelled)
+        self.env.due(second.cancelled, "the second subscription was not cancelled")
+
+
+def refuses_none_at_first(env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
+    """2.13: the first thing that a subscriber hears is `on_subscribe(None)`, and it raises TypeError."""
+    stage: Stage[Any] = Stage(env, ManualSubscriber(env))
+    stage.publisher.subscriber = subscriber
+    stage.must_refuse_none("on_subscribe")
+
+
+def signals_inside_request(
+    env: TestEnvironment, subscriber: Subscriber[Any], elements: Sequence[Any], error: BaseException | None
+) -> Callable[[], object]:
+    """Subscribe it to a publisher that signals these elements and the end on the thread that requests.
+
+    What is returned says whether the end has been taken, or the subscriber cancelled.
+    """
+    between = _Between(env, subscriber)
+    HelperPublisher(len(elements), elements.__getitem__, failure=error).subscribe(between)
+    return lambda: between.over
+
+
+class _Between:
+    """Passes signals on; what the subscriber raises is a fault, wherever it is called. The trial's lock owns `over`."""
+
+    def __init__(self, env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
+        self._env = env
+        self._subscriber = subscriber
+        self._subscription: Subscription | None = None  # set before any call
+        self.over = False
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        self._pass_on("on_subscribe(subscription)", self._subscriber.on_subscribe, self)
+
+    def on_next(self, element: Any, /) -> None:
+        self._pass_on(f"on_next({shown(element)})", self._subscriber.on_next, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._pass_on(f"on_error({shown(error)})", self._subscriber.on_error, error)
+        self._is_over()
+
+    def on_complete(self) -> None:
+        self._pass_on("on_complete()", self._subscriber.on_complete)
+        self._is_over()
+
+    def request(self, n: int, /) -> None:
+        assert self._subscription is not None
+        self._env.note(f"publisher: <- request({shown(n)})")
+        self._subscription.request(n)
+
+    def cancel(self) -> None:
+        assert self._subscription is not None
+        self._env.note("publisher: <- cancel()")
+        self._subscription.cancel()
+        self._is_over()
+
+    def _pass_on(self, text: str, function: Callable[..., object], *arguments: object) -> None:
+        self._env.note(f"publisher: {text} ->")
+        self._env.call_inside(text, function, *arguments, rule="2.13")
+
+    def _is_over(self) -> None:
+        with self._env.lock:
+            self.over = True
+            self._env.wake()
+
+
+class _SecondSubscription:
+    """Has to be cancelled, and not to be asked for anything."""
+
+    def __init__(self, env: TestEnvironment) -> None:
+        self._env = env
+        self.cancelled = False  # the trial's lock
+
+    def request(self, n: int, /) -> None:
+        self._env.fault(f"request({shown(n)}) was called on the second subscription", "2.5")
+
+    def cancel(self) -> None:
+        with self._env.lock:
+            self._env.note("second subscription: <- cancel()")
+            self.cancelled = True
+
+
+def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: Any) -> Any:
+    """What `factory` made, if it is a subscriber."""
+    made = env.call(text, factory, *arguments, rule=FACTORY)
+    if made is None:
+        env.fail(f"{text} returned None, where a Subscriber is needed", FACTORY)
+    methods = ("on_subscribe", "on_next", "on_error", "on_complete")
+    missing = [name for name in methods if not callable(getattr(made, name, None))]
+    if missing:
+        env.fail(f"{text} returned {shown(made)}, which is no Subscriber: it has no {', '.join(missing)}", FACTORY)
+    return made
