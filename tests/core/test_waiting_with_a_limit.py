@@ -483,7 +483,7 @@ def test_a_second_thread_in_the_same_loop_is_an_error(source: TestPublisher[int]
     wait_until(lambda: inspect.getgeneratorstate(elements._elements) == inspect.GEN_RUNNING)
     takes: list[Callable[[], int]] = [lambda: elements.next(timeout=1), elements.next, lambda: next(elements)]
     for take in takes:
-        with pytest.raises(ValueError, match=r"^iterate: another thread waits for the next element already"):
+        with pytest.raises(ValueError, match=r"^iterate: another call waits for the next element already"):
             take()
     source.emit(7)
     other.join(PATIENCE)
@@ -530,7 +530,7 @@ def test_a_loop_that_runs_its_flow_is_not_closed_by_others() -> None:
     other = threading.Thread(target=lambda: got.extend(elements))
     other.start()
     assert inside.wait(PATIENCE)
-    with pytest.raises(ValueError, match=r"^iterate: another thread runs this flow inside of its loop"):
+    with pytest.raises(ValueError, match=r"^iterate: another call runs this flow inside of its loop"):
         elements.close()
     go_on.set()
     other.join(PATIENCE)

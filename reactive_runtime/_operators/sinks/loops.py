@@ -10,7 +10,6 @@ nothing: the drain has no owner, or is kept for the next call, which looks first
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -39,8 +38,6 @@ T = TypeVar("T")
 
 LATE: Final = sentinel("LATE", __name__)
 """What a loop gives in place of an element that did not come in time."""
-RUNNING: Final = "generator already executing"
-"""What Python says where a thread is inside of a generator that another thread resumes or closes."""
 
 
 def each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
@@ -72,18 +69,30 @@ class Iteration(Iterator[T]):
         [1, 2]
     """
 
-    __slots__ = ("_elements", "_limit")
+    __slots__ = ("_elements", "_limit", "_turn")
 
     def __init__(self, source: FlowBase[T], prefetch: int) -> None:
+        # Held by the thread that is inside of the generator, or closes it; no thread waits for it.
+        self._turn = primitives.Lock()
         self._limit = None if _runs_here(source) else _Limit()
         self._elements = _pull_here(source) if self._limit is None else _wait_for_each(source, prefetch, self._limit)
 
-    def __iter__(self) -> Iterator[T]:
-        """The same elements, without a call in between."""
-        return self._elements
+    def __iter__(self) -> Iteration[T]:
+        return self
 
     def __next__(self) -> T:
-        return self._advanced()
+        if not self._turn.acquire(blocking=False):
+            raise _taken()
+        try:
+            return next(self._elements)
+        finally:
+            self._left()
+
+    def _left(self) -> None:
+        """Let the next thread in; end what another thread has closed meanwhile."""
+        self._turn.release()
+        if self._limit is not None and self._limit.closed:
+            self.close()
 
     def next(self, *, timeout: float | None = None) -> T:
         """Wait for the next element, no longer than `timeout`.
@@ -123,28 +132,19 @@ class Iteration(Iterator[T]):
         """
         limit = self._limit
         if timeout is None or limit is None:
-            return self._advanced()
+            return next(self)
         seconds_of("next", "timeout", timeout)
-        if inspect.getgeneratorstate(self._elements) == inspect.GEN_RUNNING or not limit.turn.acquire(blocking=False):
+        if not self._turn.acquire(blocking=False):
             raise _taken()
         try:
             limit.seconds = timeout
-            element = self._advanced()
+            element = next(self._elements)
         finally:
             limit.seconds = None
-            limit.turn.release()
+            self._left()
         if element is LATE:
             raise TimeoutError(f"next: no element came in {timeout:g} s; {limit.waited}. The flow goes on")
         return element
-
-    def _advanced(self) -> T:
-        try:
-            return next(self._elements)
-        except ValueError as error:
-            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-            if inside or str(error) != RUNNING:
-                raise
-        raise _taken()
 
     def close(self) -> None:
         """Cancel the flow, unless it has ended, and release it. No call raises an error after it but StopIteration.
@@ -158,17 +158,25 @@ class Iteration(Iterator[T]):
         Thread:
             Any. A thread that waits for an element is woken, and its loop ends; it releases the flow.
         """
+        if self._closed():
+            return
+        if self._limit is None:
+            raise ValueError(
+                "iterate: another call runs this flow inside of its loop, and none can end it: close it on that"
+                " thread, or put a boundary (`publish_on`) before the loop"
+            )
+        self._limit.close()
+        self._closed()  # the thread that was inside may have left before it could see that
+
+    def _closed(self) -> bool:
+        """Close the generator, unless a thread is inside of it."""
+        if not self._turn.acquire(blocking=False):
+            return False
         try:
             self._elements.close()
-        except ValueError as error:
-            if str(error) != RUNNING:
-                raise
-            if self._limit is None:
-                raise ValueError(
-                    "iterate: another thread runs this flow inside of its loop, and no other can end it: close it on"
-                    " that thread, or put a boundary (`publish_on`) before the loop"
-                ) from error
-            self._limit.close()
+        finally:
+            self._turn.release()
+        return True
 
     def __enter__(self) -> Iteration[T]:
         return self
@@ -179,7 +187,7 @@ class Iteration(Iterator[T]):
 
 def _taken() -> ValueError:
     return ValueError(
-        "iterate: another thread waits for the next element already: take elements on one thread, or share the flow"
+        "iterate: another call waits for the next element already: take elements on one thread, or share the flow"
         " (`share`), and give each thread a loop of its own"
     )
 
@@ -191,13 +199,11 @@ class _ClosedError(Exception):
 class _Limit:
     """How long the thread of a loop waits for the next element, and whether another thread has closed the loop."""
 
-    __slots__ = ("_lock", "_waiting", "closed", "seconds", "turn", "waited")
+    __slots__ = ("_lock", "_waiting", "closed", "seconds", "waited")
 
     def __init__(self) -> None:
-        # Held by the thread that is inside of `next` with a limit; no thread waits for it.
-        self.turn = primitives.Lock()
-        self.seconds: float | None = None  # turn; None: there is no limit
-        self.waited = ""  # turn; when it is late: what it waited for
+        self.seconds: float | None = None  # the loop's thread; None: there is no limit
+        self.waited = ""  # the loop's thread; when it is late: what it waited for
         self._lock = primitives.Lock()
         self._waiting: _Waiting | None = None  # _lock; whom to wake
         self.closed = False  # _lock; read without after each element
