@@ -265,12 +265,12 @@ def _wait_for_each(source: FlowBase[T], prefetch: int, limit: _Limit) -> Generat
             yield element
             if limit.closed:
                 break
-    except _ClosedError:
-        pass
     except GeneratorExit:  # it was left, or freed
         if collecting:  # at the end of the interpreter modules are empty
             collecting.outside(waiting.close)
         raise
+    except _ClosedError:
+        pass
     except BaseException:
         waiting.close()
         raise
