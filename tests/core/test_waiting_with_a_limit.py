@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import inspect
 import logging
 import math
 import threading
@@ -480,7 +479,7 @@ def test_a_second_thread_in_the_same_loop_is_an_error(source: TestPublisher[int]
     got: list[int] = []
     other = threading.Thread(target=lambda: got.append(elements.next(timeout=timeout)))
     other.start()
-    wait_until(lambda: inspect.getgeneratorstate(elements._elements) == inspect.GEN_RUNNING)
+    wait_until(lambda: source.demand > 0)  # it is inside, and waits or is about to
     takes: list[Callable[[], int]] = [lambda: elements.next(timeout=1), elements.next, lambda: next(elements)]
     for take in takes:
         with pytest.raises(ValueError, match=r"^iterate: another call waits for the next element already"):
@@ -506,7 +505,7 @@ def test_another_thread_ends_a_loop_that_waits(
 
     other = threading.Thread(target=reader)
     other.start()
-    wait_until(lambda: inspect.getgeneratorstate(elements._elements) == inspect.GEN_RUNNING)
+    wait_until(lambda: source.demand > 0)  # it is inside, and waits or is about to
     elements.close()
     other.join(PATIENCE)
     assert [type(each) for each in got] == [StopIteration]
