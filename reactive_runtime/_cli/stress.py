@@ -216,7 +216,7 @@ class _Asked:
     """Why something could not be judged."""
     slower: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """What was not looked at, a line each: the files that the disk refused, runs that were not begun."""
+    """A line for each part that was not looked at: a file that the disk refused, runs that were not begun."""
     without_verdict: str = ""
     """Why there is no verdict, where the command ends before it has one."""
     began: float = field(default_factory=primitives.monotonic)
@@ -639,7 +639,7 @@ def _repeated(repeat: str) -> Iterable[int]:
 
 
 def _unbegun(repeat: str, begun: int) -> Iterator[str]:
-    """Which runs were not begun, where the load was ended after so many."""
+    """A line on the runs that were not begun, where the load was ended after `begun` of them."""
     if repeat == "until-failure":
         yield f"--repeat until-failure was ended after {begun} run(s), before one has failed"
     elif (rest := int(repeat) - begun) > 0:
