@@ -6,7 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from nesting.cells import CONSUMERS, FAILURES, INNERS, MAKERS, NOTHING, SOURCES, Cell, all_cells, some_cells
+from nesting.cells import (
+    CONSUMERS,
+    FAILURES,
+    INNERS,
+    MAKERS,
+    NOTHING,
+    SOURCES,
+    THE_SOURCE,
+    Cell,
+    Source,
+    all_cells,
+    is_of_an_earlier_cell,
+    some_cells,
+)
 from nesting.readers import LEAVING, READERS
 from nesting.watching import Watched, findings
 
@@ -47,6 +60,17 @@ WITH_POOL = [
 @pytest.mark.parametrize("cell", WITH_POOL[:150], ids=str)
 def test_a_pool_that_is_shut_down_ends_the_cell(cell: Cell, at: int, watched: Watched) -> None:
     assert watched.finding(cell, shut_down_at=at) is None
+
+
+def test_only_an_error_that_a_source_failed_with_may_come_late() -> None:
+    earlier, present = Source(-1_000_000, fails=THE_SOURCE), Source(-2_000_000)
+    assert not is_of_an_earlier_cell(earlier.failure, present)
+    with pytest.raises(OSError, match="one of -1000000 fails"):
+        list(earlier.numbers())
+    assert is_of_an_earlier_cell(earlier.failure, present)
+    assert not is_of_an_earlier_cell(earlier.failure, earlier)
+    assert not is_of_an_earlier_cell(OSError("another"), present)
+    assert not is_of_an_earlier_cell(RuntimeError(*earlier.failure.args), present)
 
 
 def test_the_cells_by_day_have_each_name() -> None:
