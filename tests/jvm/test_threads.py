@@ -15,11 +15,14 @@ from reactive_runtime import Flow
 from reactive_runtime.interop import jvm as bridge
 
 
-def java_threads() -> set[int]:
-    """The threads that Java knows, by number."""
-    import jpype
+def java_threads() -> set[str]:
+    """The threads that Java knows and that run none of its code, by number and name.
 
-    return {int(thread.getId()) for thread in jpype.JClass("java.lang.Thread").getAllStackTraces().keySet()}
+    A thread of Python's runs none between its calls.
+    RxJava, Reactor and Pekko start threads of their own whenever they like: those always run some.
+    """
+    stacks = dict(java_thread().getAllStackTraces())
+    return {f"{thread.getId()} {thread.getName()}" for thread, frames in stacks.items() if not len(frames)}
 
 
 def java_thread() -> Any:
@@ -39,16 +42,21 @@ def subscribers_of_java(count: int) -> list[Any]:
 def on_short_threads(calls: Iterable[Callable[[], object]]) -> None:
     """Make each call on a thread of its own, which ends then; eight at a time.
 
-    JPype attaches a thread on which the garbage collector drops an object of Java: here, those of other tests.
+    JPype attaches a thread on which the garbage collector drops an object of Java.
+    The collector leaves alone what was there before, such as objects that Java gives back late to a test before this.
     """
-    gc.collect()
     todo = list(calls)
-    for first in range(0, len(todo), 8):
-        threads = [threading.Thread(target=call) for call in todo[first : first + 8]]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    gc.collect()
+    gc.freeze()
+    try:
+        for first in range(0, len(todo), 8):
+            threads = [threading.Thread(target=call) for call in todo[first : first + 8]]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        gc.unfreeze()
 
 
 def signalling(view: Any) -> Callable[[], object]:
