@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least
 from reactive_runtime._core.sources.explain import drawing
-from reactive_runtime._core.sources.flow_source import make_flows_of
 from reactive_runtime._operators.aggregating import AggregatingOperators
 from reactive_runtime._operators.backpressure import BackpressureOperators
 from reactive_runtime._operators.combining import CombiningOperators
@@ -16,6 +15,7 @@ from reactive_runtime._operators.concurrent.flattening import FlatteningOperator
 from reactive_runtime._operators.creating import CreatingSources
 from reactive_runtime._operators.error_handling import ErrorHandlingOperators
 from reactive_runtime._operators.filtering import FilteringOperators
+from reactive_runtime._operators.flow_base import make_flows_of
 from reactive_runtime._operators.groups.grouping import GroupingOperators
 from reactive_runtime._operators.scheduling import SchedulingOperators
 from reactive_runtime._operators.sharing import ConnectableSource, SharingOperators

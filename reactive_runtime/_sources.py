@@ -10,22 +10,16 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
+from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.drains.combinator import Combinator, Elements, InnerSubscription
 from reactive_runtime._core.failures.assembly import AssemblyLocation, assembly_location, note_assembly
+from reactive_runtime._core.failures.error_carrier import SignalledError
 from reactive_runtime._core.failures.exits import each
-from reactive_runtime._core.failures.passing import SignalledError
 from reactive_runtime._core.fusion.step import Each, Step, describe
-from reactive_runtime._core.runtime import collecting
 from reactive_runtime._core.runtime.arguments import check_callable, is_coroutine_function
-from reactive_runtime._core.sources.flow_source import (
-    IterableSource,
-    PublisherSource,
-    as_flow,
-    combinator_flow,
-    flow_of,
-    foreign,
-)
+from reactive_runtime._core.sources.flow_source import IterableSource, PublisherSource
 from reactive_runtime._core.sources.naming import instead, is_publisher, kind_of, no_publisher
+from reactive_runtime._operators.flow_base import as_flow, combinator_flow, flow_of, foreign
 from reactive_runtime._spec import Publisher, Subscriber, Subscription
 from reactive_runtime._support.shown import shown
 
@@ -659,7 +653,7 @@ class _Using(_Defer):
                     passed = error
                     raise
                 finally:  # before the resource goes
-                    if isinstance(passed, GeneratorExit) and collecting.inside():
+                    if isinstance(passed, GeneratorExit) and garbage_collection.inside():
                         resource.first = partial(self.leave, inner)
                     else:
                         self.leave(inner)
@@ -687,7 +681,9 @@ class _Resource:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         if self.first is not None:
-            collecting.outside(partial(each, [self.first, partial(self.manager.__exit__, kind, error, traceback)]))
+            garbage_collection.outside(
+                partial(each, [self.first, partial(self.manager.__exit__, kind, error, traceback)])
+            )
             return None
         if isinstance(error, SignalledError):
             error = error.error

@@ -951,9 +951,9 @@ def _in_words(task: Callable[..., Any]) -> str:
     timer = getattr(task, "__self__", None)
     if not isinstance(timer, Timer):
         return describe(task)
-    from reactive_runtime._core.runtime.waited_for import waited_for  # which stands on what has tasks
+    from reactive_runtime._core.timeout_reason import awaited_by  # which stands on what has tasks
 
-    return f"a timer of a flow; {waited_for(timer.drain)}" if isinstance(timer.drain, PulledSubscription) else "a timer"
+    return f"a timer of a flow; {awaited_by(timer.drain)}" if isinstance(timer.drain, PulledSubscription) else "a timer"
 
 
 def runs_here(executor: Any) -> bool:

@@ -9,10 +9,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core.runtime.arguments import check_callable
-from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.naming import no_publisher
 from reactive_runtime._flow import ConnectableFlow, Flow, Operators
 from reactive_runtime._operators.backpressure import ParallelFlow
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._support.shown import shown
 
 __all__ = ["Pipeline"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from reactive_runtime._core.runtime import collecting
+from reactive_runtime._core import garbage_collection
 from reactive_runtime._operators.groups.group_flow import Group, Handle
 
 _handles: dict[int, weakref.ref[Handle]] = {}
@@ -20,7 +20,7 @@ def left() -> bool:
 
 def settle() -> None:
     """Wait for what a collection of garbage has handed to a thread of its own."""
-    collecting._wait()
+    garbage_collection._wait()
 
 
 _init = Handle.__init__

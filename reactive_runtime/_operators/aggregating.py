@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
 from reactive_runtime._core.runtime.arguments import check_callable
-from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._operators.filtering import MISSING
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 

@@ -35,9 +35,9 @@ from reactive_runtime._core.runtime.arguments import (
     one_of,
     seconds_of,
 )
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.sources.flow_source import Hot
 from reactive_runtime._core.sources.naming import instead
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow, flow_of
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import clock_in
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.error_carrier import signalled
 from reactive_runtime._core.failures.exits import each
-from reactive_runtime._core.failures.passing import signalled
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import CombinatorSource, as_flow, combinator_flow
+from reactive_runtime._core.sources.flow_source import CombinatorSource
+from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow, flow_of
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.shown import shown
 
@@ -737,7 +737,7 @@ def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple
     if isinstance(flow_source, CombinatorSource) and not flow_source.executor and not source._steps and others:
         make = flow_source.make
         if isinstance(make, _Several) and make.like(kind):
-            return flow_source.longer(_Several(kind, (*make.sources, *others)), others)
+            return flow_of(flow_source.longer(_Several(kind, (*make.sources, *others)), others))
     flows = (source, *others)
     return combinator_flow(title, _Several(kind, flows), *flows)
 

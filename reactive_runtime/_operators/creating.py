@@ -13,17 +13,18 @@ from reactive_runtime._core.drains.combinator import PENDING, Combinator, Elemen
 from reactive_runtime._core.drains.drain import BATCH
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception, assembly_location, note_assembly
+from reactive_runtime._core.failures.error_carrier import carried
 from reactive_runtime._core.failures.exits import contained, goes_up
 from reactive_runtime._core.failures.failure import Failure
-from reactive_runtime._core.failures.passing import passing
 from reactive_runtime._core.fusion.fuse import name_source, none_element
 from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.queues.multicaster import EmitResult
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.runtime import activity, eventloop, primitives
 from reactive_runtime._core.runtime.arguments import PREFETCH, an_error, at_least, check_callable, not_none, one_of
-from reactive_runtime._core.sources.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.sources.flow_source import Hot
 from reactive_runtime._core.sources.naming import instead
+from reactive_runtime._operators.flow_base import combinator_flow, flow_of
 from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
@@ -359,7 +360,7 @@ class _OfFuture(Combinator):
         if self.future.cancelled():
             raise self.fault(concurrent.futures.CancelledError("from_future: the future was cancelled"))
         if (error := self.future.exception()) is not None:
-            raise passing(self.fault(an_exception(error)))
+            raise carried(self.fault(an_exception(error)))
         result = self.future.result()
         if result is not None:
             yield from self.demand()

@@ -15,12 +15,11 @@ from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Combin
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import raised_over
-from reactive_runtime._core.failures.passing import passing, signalled
+from reactive_runtime._core.failures.error_carrier import carried, signalled
 from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.sources.naming import is_publisher, no_publisher
+from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow
 from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import clock_in, clock_used
 
@@ -450,7 +449,7 @@ class _Resume(_Again):
         if failure is None:
             return
         if not self.asked(self.when, failure):
-            raise passing(failure)
+            raise carried(failure)
         yield from self.relay(self.inner(self.publisher_from(self.fn, failure), alone=True))
 
 
@@ -462,7 +461,7 @@ class _Return(_Resume):
         if failure is None:
             return
         if not self.asked(self.when, failure):
-            raise passing(failure)
+            raise carried(failure)
         self.element = self.asked(self.fn, failure)
         if self.element is None:
             raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
@@ -491,7 +490,7 @@ class _MapError(_Again):
             raise self.fault(TypeError(f"{self.title}: the function must return an exception, not {kind}"))
         if error is not failure:
             error.__cause__ = failure
-        raise passing(error) if isinstance(error, Exception) else error
+        raise carried(error) if isinstance(error, Exception) else error
 
 
 class _Retry(_Again):
@@ -504,7 +503,7 @@ class _Retry(_Again):
         attempt = 0
         while (failure := (yield from self.run(self.source))) is not None:
             if attempt == self.n or not self.asked(self.when, failure):
-                raise passing(failure)
+                raise carried(failure)
             attempt += 1
             yield from self.pause()
             yield from self.before(attempt, failure)
@@ -522,7 +521,7 @@ class _RetryWhen(_Retry):
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         if not (yield from self.signal_of(self.publisher_from(self.fn, failure, attempt))):
-            raise passing(failure)
+            raise carried(failure)
 
 
 class _RetryBackoff(_Retry):
@@ -567,7 +566,7 @@ class _Repeat(_Again):
                 yield from self.demand()
             failure = yield from self.run(self.source)
             if failure is not None:
-                raise passing(failure)
+                raise carried(failure)
             times += 1
 
 
@@ -581,7 +580,7 @@ class _RepeatWhen(_Again):
         while True:
             failure = yield from self.run(self.source)
             if failure is not None:
-                raise passing(failure)
+                raise carried(failure)
             times += 1
             if not (yield from self.signal_of(self.publisher_from(self.fn, times))):
                 return

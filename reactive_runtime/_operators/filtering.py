@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
 from reactive_runtime._core.runtime.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.runtime.sentinels import sentinel
-from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 

@@ -6,8 +6,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, TypeVar
 
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_executor
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import Boundary, flow_of
+from reactive_runtime._core.sources.flow_source import Boundary
+from reactive_runtime._operators.flow_base import FlowBase, flow_of
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow

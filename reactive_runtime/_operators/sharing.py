@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reactive_runtime._core.queues.multicaster import Multicaster, Reader
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import at_least
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import Hot, Use, connectable_of, flow_of, uses_of
+from reactive_runtime._core.sources.core_flow import Use, uses_of
+from reactive_runtime._core.sources.flow_source import Hot
+from reactive_runtime._operators.flow_base import FlowBase, connectable_of, flow_of
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import ConnectableFlow, Flow

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import AssemblyLocation, add_note, assembly_location
-from reactive_runtime._core.failures.passing import signalled
+from reactive_runtime._core.failures.error_carrier import signalled
 from reactive_runtime._core.fusion.step import Each, Step, describe
 from reactive_runtime._core.queues.prefetch_queue import Relayed
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import at_least, check_callable, is_coroutine_function
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import PublisherSource, combinator_flow, flow_of
+from reactive_runtime._core.sources.flow_source import PublisherSource
 from reactive_runtime._core.sources.naming import instead, kind_of
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow, flow_of
 from reactive_runtime._spec import Subscriber, Subscription
 
 if TYPE_CHECKING:

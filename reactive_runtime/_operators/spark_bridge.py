@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Combinator, Elements, Timer
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, one_of, seconds_of
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
+from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow
 from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, TypeVarTuple, overload
 
-from reactive_runtime._core.failures.passing import passing
+from reactive_runtime._core.failures.error_carrier import carried
 from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
 from reactive_runtime._core.runtime.arguments import at_least, check_callable
 from reactive_runtime._core.runtime.sentinels import sentinel
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import flow_type
+from reactive_runtime._operators.flow_base import FlowBase, flow_type
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 
@@ -806,7 +805,7 @@ class _Denoticed(Step[Notification[T], T]):
         if element.signal == "on_complete":
             return STOP
         if element.error is not None:
-            raise passing(element.error) if isinstance(element.error, Exception) else element.error
+            raise carried(element.error) if isinstance(element.error, Exception) else element.error
         if element.element is None:
             raise TypeError(f"{self}: {shown(element)} has no element")
         yield element.element

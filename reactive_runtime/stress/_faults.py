@@ -19,7 +19,7 @@ from reactive_runtime._core.fusion.fuse import Unstopped, pulled
 from reactive_runtime._core.fusion.step import Step
 from reactive_runtime._core.fusion.subscription import PulledSubscription, invalid_demand
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._core.sources import flow_base
+from reactive_runtime._core.sources import core_flow
 from reactive_runtime._core.sources.pollable import IterablePollable, Pollable
 from reactive_runtime._spec import MAX_DEMAND, Subscriber
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
@@ -376,7 +376,7 @@ def swapped(kind: type[TextbookSubscription]) -> Iterator[None]:
             return kind(subscriber, pollable, steps, executor)
         return PulledSubscription(subscriber, pollable, steps, executor, home)
 
-    seam: Any = flow_base  # the one place where subscriptions are made
+    seam: Any = core_flow  # the one place where subscriptions are made
     seam.PulledSubscription = subscription
     try:
         yield

@@ -484,5 +484,5 @@ def test_a_flow_that_ends_at_the_moment_of_the_timeout_has_its_result(monkeypatc
         future.set_result(7)
         return "a look"
 
-    monkeypatch.setattr("reactive_runtime._operators.sinks.terminal.waited_for", looking)
+    monkeypatch.setattr("reactive_runtime._operators.sinks.terminal.awaited_by", looking)
     assert Flow.from_future(future).block(timeout=0.01) == 7

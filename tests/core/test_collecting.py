@@ -16,8 +16,9 @@ import pytest
 from sinks import Sink, until
 
 from reactive_runtime import Flow
+from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.drains import trampoline
-from reactive_runtime._core.runtime import collecting, primitives
+from reactive_runtime._core.runtime import primitives
 
 
 class Left:
@@ -210,9 +211,9 @@ def test_at_the_end_of_the_interpreter_no_thread_is_begun(monkeypatch: pytest.Mo
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(primitives, "begin_thread", refuses)
-    monkeypatch.setattr(collecting.here, "collects", True)
+    monkeypatch.setattr(garbage_collection.here, "collects", True)
     called: list[bool] = []
-    collecting.outside(lambda: called.append(True))
+    garbage_collection.outside(lambda: called.append(True))
     assert called == [True]
 
 

@@ -19,8 +19,8 @@ from listing import lists_each
 
 import reactive_runtime
 from reactive_runtime import Flow, hot
-from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._flow import Operators
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._operators.sinks.terminal import TerminalOperators
 from reactive_runtime._operators.spark_bridge import SparkOperators
 from reactive_runtime.pipeline import Pipeline

@@ -15,7 +15,8 @@ from reactive_runtime._core.drains.combinator import Combinator, Elements, Inner
 from reactive_runtime._core.drains.drain import Drain
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.ownership import _Inside
-from reactive_runtime._core.sources.flow_source import CombinatorSource, flow_of
+from reactive_runtime._core.sources.flow_source import CombinatorSource
+from reactive_runtime._operators.flow_base import flow_of
 from reactive_runtime.debugging import ownership_checked
 
 

@@ -20,7 +20,7 @@ import pytest
 
 import reactive_runtime._core
 import reactive_runtime._operators
-from reactive_runtime._core.drains import combinator, trampoline
+from reactive_runtime._core.drains import inner_subscription, trampoline
 from reactive_runtime._core.failures import exits
 from reactive_runtime._core.fusion import fuse, step
 from reactive_runtime._core.runtime import primitives
@@ -50,7 +50,7 @@ def test_what_elements_are_compared_with_is_exempt_from_counting(module: ModuleT
 
 def test_comparisons_are_found() -> None:
     assert {"PENDING"} <= {name for name, _ in compared(fuse)}
-    assert {"END", "NOTHING", "PENDING"} <= {name for name, _ in compared(combinator)}
+    assert {"END", "NOTHING", "PENDING"} <= {name for name, _ in compared(inner_subscription)}
 
 
 SENTINELS = sorted(
@@ -67,7 +67,7 @@ def test_a_sentinel_is_itself_also_in_another_process(sentinel: type) -> None:
 
 
 def test_sentinels_are_found() -> None:
-    assert {fuse.PENDING, combinator.END, combinator.NOTHING, step.STOP} <= set(SENTINELS)
+    assert {fuse.PENDING, inner_subscription.END, inner_subscription.NOTHING, step.STOP} <= set(SENTINELS)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.removeprefix("reactive_runtime."))

@@ -23,7 +23,7 @@ from sinks import PATIENCE, Sink, wait_until
 
 from operators.catalogue import CASES, Case, Place
 from reactive_runtime import Flow
-from reactive_runtime._core.failures.passing import SignalledError, own_copy
+from reactive_runtime._core.failures.error_carrier import SignalledError, own_copy
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
 

@@ -19,16 +19,7 @@ Demand: `next_if_demanded` pulls only if an element can go on. Without demand th
 PENDING, and does so by itself where what it yields comes from `next_if_demanded`; an operator that has elements from
 elsewhere asks `self.drain.demanded`.
 
-An inner subscription is one upstream. A flow without an executor is not subscribed to: its pollable source hangs on the
-same drain, and the inner subscription is its iterator, through its steps. Any other publisher gets a prefetch queue:
-with `prefetch` elements of room; or, without, with exactly as much as the downstream still wants.
-
-A signal from elsewhere must not wait for a user's code. The owner of a drain may be kept: by a function or a source
-that takes its time, by a loop without result (`keeps`). So an operator that hears from elsewhere, from a clock, a
-switch, another publisher (`apart`), gives each upstream that may keep the owner a drain of its own: a subscription and
-a prefetch queue. The thread that asks for its elements then owns that drain only; the timer's thread owns the
-operator's, signals, and cancels. What costs nothing to pull, a list or what waits in a queue, hangs on the drain as it
-is.
+Each upstream is an inner subscription (`drains.inner_subscription`).
 """
 
 from __future__ import annotations
@@ -38,40 +29,26 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.drains.inner_subscription import DEPTH, END, InnerSubscription
 from reactive_runtime._core.drains.ownership import owner_only
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.assembly import AssemblyLocation, note_assembly, note_step
+from reactive_runtime._core.failures.assembly import AssemblyLocation, note_assembly
+from reactive_runtime._core.failures.error_carrier import signalled
 from reactive_runtime._core.failures.exits import each
-from reactive_runtime._core.failures.passing import signalled
-from reactive_runtime._core.fusion.fuse import PENDING, name_source, none_element, pulled
-from reactive_runtime._core.fusion.step import Step, end_is_certain, heard_above, release_held
-from reactive_runtime._core.queues.prefetch_queue import Overflow, PrefetchQueue
+from reactive_runtime._core.fusion.fuse import PENDING
+from reactive_runtime._core.queues.prefetch_queue import Overflow
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._core.runtime.sentinels import sentinel
+from reactive_runtime._core.sources.core_flow import CoreFlow, moved
 from reactive_runtime._core.sources.naming import executor_name
-from reactive_runtime._core.sources.pollable import Pollable, paced
-from reactive_runtime._core.sources.task_source import TaskSource
-from reactive_runtime._spec import MAX_DEMAND
+from reactive_runtime._core.sources.pollable import Pollable
 from reactive_runtime.errors import RejectedError
-
-if TYPE_CHECKING:
-    from reactive_runtime._core.sources.flow_base import FlowBase
 
 __all__ = ["END", "PENDING", "Clock", "Combinator", "Elements", "InnerSubscription", "ReadySet", "Timer"]
 
-
-END: Final = sentinel("END", __name__)
-"""What an inner subscription gives when its upstream has completed."""
-
-NOTHING: Final = sentinel("NOTHING", __name__)
-
-DEPTH: Final = 12
-"""Operators that hang on one drain, one above the other, at most: the next upstream has a drain of its own, since each
-of them is a frame or more on the stack of the one that pulls."""
 
 Elements = Generator[Any, None, None]
 """What the `elements` of a combinator are: elements, and PENDING."""
@@ -109,319 +86,6 @@ class Clock(Protocol):
             May be called on any thread. The clock decides on which thread `fn` is called.
         """
         raise NotImplementedError
-
-
-class InnerSubscription:
-    """One upstream of a combinator. All methods are for the drain's owner."""
-
-    __slots__ = (
-        "_ahead",
-        "_heard",
-        "_iterator",
-        "_keeps",
-        "_own",
-        "_pollable",
-        "_portion",
-        "_prefetch",
-        "_seen",
-        "_steps",
-        "drain",
-        "over",
-    )
-
-    def __init__(
-        self,
-        drain: DrainContext,
-        source: FlowBase[Any],
-        prefetch: int | None = None,
-        overflow: Overflow | None = None,
-        heard: dropping.Listeners = (),
-        *,
-        apart: bool = False,
-        ahead: bool = False,
-        depth: int = 0,
-    ) -> None:
-        """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator.
-
-        `ahead`: an upstream that is not pulled, an asynchronous operator or a group behind a step, gets a drain of its
-        own, and so goes on while it is not polled.
-        """
-        plan = source._source.plan()
-        self.drain = drain
-        self._heard = heard  # who hears of what is discarded downstream of its steps
-        self._prefetch = prefetch
-        self._ahead: Any = NOTHING  # an element that a step gave while there was no demand
-        self._seen = False  # a source that never waits was looked at, and has not been pulled since
-        self._iterator: Iterator[Any] | None = None
-        self._steps: list[Step[Any, Any]] = []
-        self.over: bool = False  # it has ended, or was closed
-        self._pollable: Pollable
-        steps = (*plan.steps, *source._steps) if plan.steps else source._steps
-        ahead = ahead and plan.executor is None and (plan.combines or (bool(steps) and not plan.pulls))
-        self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
-        # It runs the user's code, on this drain: not on a thread that has only brought news.
-        self._keeps = plan.executor is None and not (self._own or plan.combines) and (plan.keeps or bool(steps))
-        if self._own:
-            self._pollable = own = (
-                PrefetchQueue(source._run, prefetch) if ahead else PrefetchQueue(source._run, None, most=prefetch)
-            )
-            own.own = True
-            if apart and drain.home is not None:
-                drain.hears = True
-            # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
-            self._portion = 1 if plan.pulls or prefetch is None else prefetch
-        elif plan.executor is None:
-            if steps:
-                self._steps = [step.copy() for step in steps]
-            self._pollable = plan.pollable(self._upstream(prefetch))
-            if isinstance(self._pollable, Combinator):
-                self._pollable.depth = depth + 1
-        elif plan.single is not None and not any(step.expands for step in steps):
-            self._pollable = TaskSource(plan.single, steps, plan.executor, at_once=prefetch is not None)
-        else:
-            self._pollable = PrefetchQueue(source._run, prefetch)
-        if apart and plan.executor is not None and plan.executor is drain.home:
-            drain.hears = True
-        queue = self._pollable if isinstance(self._pollable, PrefetchQueue) else None
-        if overflow is not None and queue is not None:
-            queue.limit(overflow)
-        if self._steps:
-            self._pollable.pace()
-        self._pollable.heard = heard_above(self._steps, heard) if self._steps else heard
-        self._pollable.attach(drain)
-        if queue is not None or prefetch == MAX_DEMAND or plan.pushes:
-            # To connect, or to ask, runs no source on this thread.
-            light = plan.executor is not None or not (self._own or plan.keeps or not plan.combines)
-            if queue is not None:
-                queue.light = light
-            # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
-            if queue is not None and (plan.executor is None or prefetch == MAX_DEMAND):  # it may signal on this thread
-                drain.later(queue.connect, light=light)
-                return
-            if prefetch == MAX_DEMAND or plan.pushes:
-                drain.later_expected(self._pollable.connect, light=light)
-                return
-        if drain.away and plan.executor is drain.home:
-            drain.later(self._pollable.connect)  # behind those that were noted before it
-        else:
-            self._pollable.connect()
-
-    def _upstream(self, n: int | None) -> int | None:
-        if n is None:
-            return None
-        for step in reversed(self._steps):
-            n = min(step.upstream_demand(n), MAX_DEMAND)
-        return n
-
-    @owner_only
-    def next_if_demanded(self) -> Any:
-        """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
-        if self.over:
-            return END
-        drain = self.drain
-        if drain.stopped:
-            return PENDING
-        if not drain.demanded:
-            return self.peek_end()
-        if self._keeps and drain.away:
-            drain.deferred = True
-            return self.peek_end()
-        if self._ahead is not NOTHING:
-            element, self._ahead = self._ahead, NOTHING
-            self._seen = False
-            return element
-        return self._next()
-
-    @owner_only
-    def next_signal(self) -> Any:
-        """The next element, demanded or not, for an inner subscription whose elements do not go on."""
-        drain = self.drain
-        element = self.next_if_demanded() if drain.demanded else drain.pulling(self.next_if_demanded, demanded=True)
-        if element is PENDING and self._prefetch is not None:
-            self._ask()
-        return element
-
-    @owner_only
-    def next_signals(self, into: list[Any], most: int) -> Any:
-        """As `next_signal`, again and again, put into a list until it holds `most`.
-
-        What came last: an element; PENDING or END, which are not in the list.
-        """
-        drain, taken = self.drain, partial(self._taken, into, most)
-        news = taken() if drain.demanded else drain.pulling(taken, demanded=True)
-        if news is PENDING and self._prefetch is not None:
-            self._ask()
-        return news
-
-    def _taken(self, into: list[Any], most: int) -> Any:
-        drain = self.drain
-        news = self.next_if_demanded()
-        while news is not PENDING and news is not END:
-            into.append(news)
-            if len(into) >= most:
-                break
-            news = self.next_if_demanded() if self.over or drain.stopped else self._next()
-        return news
-
-    def _ask(self) -> None:
-        """Ask the upstream, which had nothing: what it gives is not for the demand further down."""
-        if self._own:
-            self._pollable.request(self._portion)
-        elif isinstance(self._pollable, Combinator):
-            assert self._prefetch is not None
-            self.request(self._prefetch)  # of what hangs on it: the demand further down is not its measure
-
-    def _next(self) -> Any:
-        self._seen = False
-        drain = self.drain
-        drain.work_left -= 1
-        if not drain.work_left:
-            drain.give_way()
-            return PENDING
-        if self._iterator is None:
-            self._iterator = self._opened()
-        try:
-            element = next(self._iterator, END)
-            if element is None:
-                raise none_element()
-        except BaseException as error:
-            name_source(error, self._pollable.where)
-            note_step(error)
-            self._pollable.note_source(error)
-            self.close()
-            raise
-        if element is END:
-            self.close()
-        elif element is PENDING and self._own and drain.demanded:
-            # The drain need not run dry, and would then not ask: others may always have something.
-            self._pollable.request(1)
-        return element
-
-    def _opened(self) -> Iterator[Any]:
-        try:
-            elements = self._pollable.open()
-        except Exception as error:
-            self._pollable.note_source(error)
-            raise
-        if not self._steps:
-            return elements
-        if not self._pollable.waits:
-            elements = paced(elements, self.drain)
-        return pulled(elements, self._steps, self.drain)
-
-    @owner_only
-    def peek_end(self) -> Any:
-        """END, if that is certain; else PENDING, and what needs no demand has been seen to.
-
-        For inner subscriptions that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
-        """
-        if self.over:
-            return END
-        if self._seen:
-            return PENDING
-        drain = self.drain
-        return drain.pulling(self._looked, demanded=False) if drain.demanded else self._looked()
-
-    def _looked(self) -> Any:
-        if self._ahead is NOTHING:
-            if self._iterator is None:
-                if self._keeps and self.drain.away:
-                    self.drain.deferred = True
-                    return PENDING
-                self._iterator = self._opened()
-            self._pollable.run_without_demand()
-            if end_is_certain(self._steps, self._pollable):
-                element = self._next()
-                if element is PENDING or element is END:
-                    return element
-                self._ahead = element
-        self._seen = not self._pollable.waits
-        return PENDING
-
-    def pushes(self) -> bool:
-        """Whether elements come by themselves: not from a source that is pulled."""
-        return self._pollable.pushes()
-
-    @owner_only
-    def ask_exactly(self) -> None:
-        """From now on ask for what is demanded."""
-        self._prefetch = None
-        self._pollable.ask_exactly()
-
-    @owner_only
-    def raise_failure(self) -> None:
-        """Raise the error that the upstream has ended with, if it has, although elements wait before it."""
-        if not self.over and (error := self._pollable.failure()) is not None:
-            self.close()
-            raise error
-
-    def connect_even_closed(self) -> None:
-        """It is going to be closed: its upstream is subscribed to even so, and then cancelled.
-
-        A group has to have had its subscriber, or its source would wait for one.
-        """
-        if isinstance(self._pollable, PrefetchQueue):
-            self._pollable.even_closed = True
-
-    def reads(self) -> Pollable:
-        """What it pulls from."""
-        return self._pollable
-
-    def waits(self) -> bool:
-        """Whether its elements may come later, from elsewhere."""
-        return self._pollable.waits
-
-    def park(self, ready: list[InnerSubscription]) -> bool:
-        """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
-        if self._keeps and self.drain.away:
-            return False  # it was not asked
-        return self._pollable.notify_when_ready(ready, self)
-
-    def relays(self) -> bool:
-        """Whether demand has to be passed on to it."""
-        return self._pollable.relays()
-
-    @owner_only
-    def request(self, n: int) -> None:
-        """The drain has run dry, and `n` elements are demanded downstream.
-
-        What hangs on this drain is asked for no more than that, and than there is room for: it is pulled.
-        """
-        if not self.over:
-            wanted = self._upstream(n if self._prefetch is None or self._own else min(n, self._prefetch))
-            assert wanted is not None
-            self._pollable.request(wanted)
-
-    def begin(self) -> None:
-        """Subscribe now to what the upstream subscribes to, although its turn comes later."""
-        if isinstance(self._pollable, Combinator):
-            self.peek_end()
-
-    def spent(self) -> bool:
-        """Whether a step has taken its last element: its upstream is of no use any more."""
-        for step in self._steps:  # noqa: SIM110  # for each element: a generator costs three times this
-            if step.done:
-                return True
-        return False
-
-    @owner_only
-    def close(self) -> None:
-        """Release the upstream."""
-        if self.over:
-            return
-        self.over = True
-        held: dropping.Held = []
-        try:
-            if self._steps:
-                held = release_held(self._steps, self._heard)
-        finally:
-            if self._ahead is not NOTHING:
-                held.append((self._ahead, self._pollable.heard))
-            try:
-                self._pollable.close()
-            finally:
-                self._iterator = None
-                dropping.held_dropped("a stream ended before it was delivered", held)
 
 
 class ReadySet:
@@ -596,7 +260,7 @@ def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
     return error
 
 
-def _needs_a_thread(source: FlowBase[Any]) -> bool:
+def _needs_a_thread(source: CoreFlow[Any]) -> bool:
     """Whether it, or a source of it, runs on the thread that asks; what a clock brings has a thread already."""
     plan = source._source.plan()
     return plan.keeps or plan.pulls or plan.begins
@@ -632,7 +296,7 @@ class Combinator(Pollable):
     def __init__(self) -> None:
         # All of it belongs to the drain's owner.
         self.drain: DrainContext  # set once, by attach
-        self.inners: dict[InnerSubscription, FlowBase[Any] | None] = {}  # those open; what no other subscribes to
+        self.inners: dict[InnerSubscription, CoreFlow[Any] | None] = {}  # those open; what no other subscribes to
         self._relaying: dict[InnerSubscription, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
         self.elsewhere: bool = False  # one had nothing to give at once, or may have: it will be heard from later
@@ -656,7 +320,7 @@ class Combinator(Pollable):
     @owner_only
     def inner(
         self,
-        source: FlowBase[Any],
+        source: CoreFlow[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
         *,
@@ -670,7 +334,7 @@ class Combinator(Pollable):
         `alone`: a function has made `source` for this subscription. What it holds is dropped with the subscription.
         """
         if self.sources_on is not None and not made and _needs_a_thread(source):
-            source = source._on(self.sources_on)
+            source = moved(source, self.sources_on)
         if (waiter := self.drain.waiter) is not None and not source._source.free():
             waiter.begins(source, self.title)
         apart = self.apart if apart is None else apart
@@ -711,7 +375,7 @@ class Combinator(Pollable):
             yield PENDING
 
     def beside(
-        self, inner: InnerSubscription, source: FlowBase[Any], *, unless: bool = False
+        self, inner: InnerSubscription, source: CoreFlow[Any], *, unless: bool = False
     ) -> Generator[Any, None, Any]:
         """What `inner` has when it has begun, and then the inner subscription of `source`.
 
@@ -779,6 +443,9 @@ class Combinator(Pollable):
         dropping.elements_dropped(f"{self.title} did not deliver it", elements, self.heard, wanted=wanted)
 
     # -- the pollable source -------------------------------------------------------------------------------------------
+
+    def stands_on(self, depth: int) -> None:
+        self.depth = depth
 
     def attach(self, drain: DrainContext) -> None:
         self.drain = drain

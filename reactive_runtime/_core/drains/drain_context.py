@@ -34,22 +34,18 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import Context, copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain import BATCH, CLOSED, Drain, Task
 from reactive_runtime._core.drains.ownership import owner_only, with_lock
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.exits import contained, each
+from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.errors import RejectedError
 
-if TYPE_CHECKING:
-    from reactive_runtime._core.failures.failure import Failure
-    from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
-    from reactive_runtime._core.sources.flow_base import FlowBase
-
-__all__ = ["WORK", "DrainContext", "Waiter"]
+__all__ = ["WORK", "Below", "DrainContext", "Waiter"]
 
 R = TypeVar("R")
 
@@ -58,10 +54,26 @@ WORK: Final = 1024
 
 
 class Waiter(Protocol):
-    """What waits, on a thread of its own, for what a tree of operators gives."""
+    """It waits, on a thread of its own, for the elements of a tree of operators."""
 
-    def begins(self, source: FlowBase[object], operator: str) -> None:
-        """`operator` is going to subscribe to `source`. Any thread, without a lock."""
+    def begins(self, source: Any, operator: str) -> None:
+        """`operator` is going to subscribe to the flow `source`. Any thread, without a lock."""
+
+
+class Below(Protocol):
+    """The prefetch queue that a drain signals to, as an upstream of another drain."""
+
+    def drain(self) -> DrainContext:
+        """The drain that takes elements out of the queue."""
+        ...
+
+    def is_here(self) -> bool:
+        """Note that the upstream has subscribed to its own upstreams. False: that was noted before."""
+        ...
+
+    def room(self) -> int:
+        """How many elements have been promised room, and have not come. A look, from any thread."""
+        ...
 
 
 class DrainContext(Drain):
@@ -106,7 +118,7 @@ class DrainContext(Drain):
         self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
         self.stopped: list[bool] = []  # appended to under lock, never emptied; a look at it may be late; see `fuse`
         self._calls: list[Callable[[], object]] | None = None  # lock; None where there are none
-        self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
+        self._behind: Below | None = None  # lock; it signals to this, upstream of a drain; None once closed
         self._coming = 0  # lock; subscriptions to upstreams that are being made
         self._over = False  # lock; it is closed, and the end was signalled
         self.turns_at_most: int = -1  # set once, before it starts; see `fusion.fuse`
@@ -140,10 +152,18 @@ class DrainContext(Drain):
         """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
         raise NotImplementedError
 
-    def behind(self) -> PrefetchQueue | None:
+    def behind(self) -> Below | None:
         """The prefetch queue that it signals to, as an upstream of another drain."""
         with self.lock:
             return self._behind
+
+    def is_too_late(self, error: BaseException) -> bool:
+        """Whether `error` is a refusal, and this drain, or one behind it, wants no more. Any thread, without a lock."""
+        at: DrainContext | None = self if isinstance(error, RejectedError) else None
+        while at is not None and not at.stopped:
+            queue = at.behind()
+            at = None if queue is None else queue.drain()
+        return at is not None
 
     def root(self) -> DrainContext:
         """The drain at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""

@@ -14,7 +14,8 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Final
 
-from reactive_runtime._core.failures.passing import SignalledError, signalled
+from reactive_runtime._core.failures.error_carrier import SignalledError, signalled
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.shown import shown
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "note_assembly",
     "note_step",
     "notes_of",
+    "place_of_thread",
     "raised_over",
 ]
 
@@ -51,6 +53,26 @@ def assembly_location() -> AssemblyLocation | None:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def place_of_thread(ident: int) -> str:
+    """In words, the line of a user's program that a thread is in. Empty: the thread has ended, or has none."""
+    frame = primitives.frame_of(ident)
+    if frame is not None and _is_ours(frame):
+        while frame is not None and _is_ours(frame):
+            frame = frame.f_back  # the call that began the flow
+    else:
+        while frame is not None and frame.f_back is not None and not _is_ours(frame.f_back):
+            frame = frame.f_back  # the function that the flow has called, and not what that has called in turn
+    if frame is None:
+        return ""
+    code = frame.f_code
+    return f"the thread is in {code.co_name} at {code.co_filename}:{frame.f_lineno}"
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0] == _PACKAGE or frame.f_code.co_filename.startswith("<fused ")
 
 
 def an_exception(error: BaseException) -> Exception:

@@ -21,19 +21,23 @@ comes when the stream was cancelled already, and wants no more work.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception
+from reactive_runtime._core.failures.error_carrier import SignalledError, carried
 from reactive_runtime._core.failures.exits import goes_up
-from reactive_runtime._core.failures.passing import SignalledError, passing
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import RejectedError
 
-if TYPE_CHECKING:
-    from reactive_runtime._core.drains.drain_context import DrainContext
+__all__ = ["Failing", "Failure", "Spread"]
 
-__all__ = ["Failure", "Spread", "comes_too_late"]
+
+class Failing(Protocol):
+    """The drain of a reader, as far as failures know it."""
+
+    failed: Failure | None
+    """The owner's; what an upstream has raised last, or what ends the drain."""
 
 
 class Spread:
@@ -96,16 +100,16 @@ class Failure:
         elif spread is not None:
             spread.hold()
 
-    def reached(self, drain: DrainContext | None) -> SignalledError:
+    def reached(self, drain: Failing | None) -> SignalledError:
         """What the reader raises now."""
         if self._spread is not None and not self._known:
             self._spread.come()
         self._known = True
         if drain is not None:
             drain.failed = self
-        return passing(an_exception(self.error))
+        return carried(an_exception(self.error))
 
-    def left(self, drain: DrainContext | None) -> None:
+    def left(self, drain: Failing | None) -> None:
         """The reader has closed its pollable source, whether it has come to the error or not."""
         known, self._known = self._known, True
         if known:
@@ -127,7 +131,7 @@ class Failure:
         if self._spread is None or not self.is_signalled_as(error) or self._spread.dropped():
             dropping.error_dropped(reason, error)
 
-    def _is_known_to(self, drain: DrainContext | None) -> bool:
+    def _is_known_to(self, drain: Failing | None) -> bool:
         failed = None if drain is None else drain.failed
         if failed is None:
             return False
@@ -139,15 +143,6 @@ class Failure:
         if isinstance(self.error, Exception) and not isinstance(self.error, StopIteration):
             return error is self.error
         return error is self.error or error.__cause__ is self.error
-
-
-def comes_too_late(error: BaseException, drain: DrainContext) -> bool:
-    """Whether it is a refusal, and `drain`, or one behind it, wants no more. Any thread, without a lock."""
-    at: DrainContext | None = drain if isinstance(error, RejectedError) else None
-    while at is not None and not at.stopped:
-        queue = at.behind()
-        at = None if queue is None else queue.drain()
-    return at is not None
 
 
 def _goes_up(error: BaseException) -> bool:

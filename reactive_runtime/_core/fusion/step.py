@@ -21,17 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import AssemblyLocation
 from reactive_runtime._core.failures.exits import goes_up
 from reactive_runtime._core.runtime.sentinels import sentinel
 
-if TYPE_CHECKING:
-    from reactive_runtime._core.sources.pollable import Pollable
-
-__all__ = ["STOP", "Each", "Step", "describe", "end_is_certain", "heard_above", "own_method", "release_held"]
+__all__ = ["STOP", "Each", "Step", "describe", "heard_above", "own_method", "release_held"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -116,19 +113,6 @@ class Step(Generic[T, R]):
     def __str__(self) -> str:
         """How the step is drawn: `map(f)`."""
         return self.name
-
-
-def end_is_certain(steps: Sequence[Step[Any, Any]], pollable: Pollable) -> bool:
-    """Whether looking ahead can't take an element from the source, nor from one that expands.
-
-    What a step gives at the end waits for demand by itself, before it goes on to the next step.
-    """
-    for step in reversed(steps):
-        if step.expands and step.holds():
-            return False
-        if step.done:
-            return True
-    return pollable.exhausted()
 
 
 def heard_above(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Listeners:

@@ -26,11 +26,11 @@ from reactive_runtime._core.failures.assembly import an_exception, no_end, note_
 from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, chain_of, name_source, none_element, pulled
-from reactive_runtime._core.fusion.step import Step, end_is_certain, heard_above, release_held
+from reactive_runtime._core.fusion.step import Step, heard_above, release_held
 from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue, Relayed
 from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._core.sources.naming import a_kind
-from reactive_runtime._core.sources.pollable import Pollable, paced
+from reactive_runtime._core.sources.pollable import Pollable, end_is_certain, paced
 from reactive_runtime._spec import MAX_DEMAND, Subscriber
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import RejectedError, SubscriberError

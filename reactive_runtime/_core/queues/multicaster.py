@@ -35,7 +35,7 @@ import enum
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
@@ -47,12 +47,10 @@ from reactive_runtime._core.fusion.fuse import PENDING
 from reactive_runtime._core.queues.prefetch_queue import NoneSignalledError, Relayed, Upstream
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
+from reactive_runtime._core.sources.core_flow import CoreFlow
 from reactive_runtime._core.sources.pollable import Pollable, paced
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.errors import ProtocolError, RejectedError
-
-if TYPE_CHECKING:
-    from reactive_runtime._core.sources.flow_base import FlowBase
 
 __all__ = ["EmitResult", "Multicaster", "Reader", "wake_all"]
 
@@ -546,7 +544,7 @@ class Multicaster:
             self.end(fault, raised=True)
         raise error
 
-    def begins(self, source: FlowBase[Any], operator: str) -> None:
+    def begins(self, source: CoreFlow[Any], operator: str) -> None:
         """See `drains.drain_context.Waiter`: those subscribers that wait on a thread.
 
         They may feed one another in a circle.

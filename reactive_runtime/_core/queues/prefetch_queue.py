@@ -31,7 +31,7 @@ from reactive_runtime._core.drains.drain_context import WORK, DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.exits import Unwinding, goes_up
-from reactive_runtime._core.failures.failure import Failure, comes_too_late
+from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, none_element
 from reactive_runtime._core.queues.ready_queue import ReadyQueue
 from reactive_runtime._core.runtime import primitives
@@ -89,11 +89,12 @@ class PrefetchQueue(ReadyQueue):
         *,
         on_drain: bool = False,
         most: int | None = None,
+        own: bool = False,
     ) -> None:
         """`subscribe` connects a subscriber to the upstream; `prefetch` is 1 or more, or None for exact demand.
 
         `on_drain`: connect on the thread of the drain, instead of on the one that subscribes. `most`: exact demand, but
-        no more than that at a time.
+        no more than that at a time. `own`: the upstream is of the same tree, with its own drain.
         """
         super().__init__([])  # len(_items) <= what was requested and has not been taken
         self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # lock; None once it is closed
@@ -102,7 +103,7 @@ class PrefetchQueue(ReadyQueue):
         self._on_drain = on_drain
         self.even_closed: bool = False  # the owner's; see `InnerSubscription.connect_even_closed`
         self.light: bool = False  # set once, before `connect`: to ask the upstream runs no source on this thread
-        self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
+        self.own: bool = own
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
         self._batch = MAX_DEMAND if prefetch is None else prefetch >> 2 or 1
@@ -467,7 +468,7 @@ class PrefetchQueue(ReadyQueue):
 
     def _failure_of(self, error: BaseException) -> Failure:
         """What the upstream has signalled; one of ours may have it from a source with many readers."""
-        if comes_too_late(error, self._drain):
+        if self._drain.is_too_late(error):
             return Failure(error, kept=True)
         upstream = self.upstream()
         subscription: Any = None if upstream is None else upstream.subscription()

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from typing import Any, Final, TypeVar
 
+from reactive_runtime._core.failures.assembly import place_of_thread
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import executor_name
 
@@ -125,11 +126,11 @@ class UnderWay:
 
     def where(self) -> str:
         """In words, where it is."""
-        from reactive_runtime._core.runtime.waited_for import kept_by  # which stands on what has tasks
-
         name = self._what if isinstance(self._what, str) else executor_name(self._what)
         thread = self.thread
-        return f"a task on {name}: {kept_by(None, thread)}" if thread else f"a task on {name}"
+        if not thread:
+            return f"a task on {name}"
+        return f"a task on {name}: {place_of_thread(thread) or 'what keeps it had just changed'}"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Where flows begin: the plan of a flow, and the iterator that one subscription pulls from.
 
-Start at `flow_base`, then `flow_source` and `pollable`.
+Start at `core_flow`, then `flow_source` and `pollable`.
 
 Operators and the package's own sources import it.
 """

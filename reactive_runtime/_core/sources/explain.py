@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from reactive_runtime._core.sources.flow_source import Stage
+from reactive_runtime._core.sources.core_flow import Stage
 from reactive_runtime._core.sources.naming import executor_name
 
 __all__ = ["drawing"]

@@ -8,7 +8,7 @@ nothing yet.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat
 from operator import length_hint
 from typing import Any, Final
@@ -18,11 +18,12 @@ from reactive_runtime._core.drains.ownership import owner_only
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import AssemblyLocation, note_assembly
 from reactive_runtime._core.fusion.fuse import PENDING
+from reactive_runtime._core.fusion.step import Step
 from reactive_runtime._core.sources.naming import a_kind
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import RejectedError
 
-__all__ = ["IterablePollable", "Pollable", "paced"]
+__all__ = ["IterablePollable", "Pollable", "end_is_certain", "paced"]
 
 
 class Pollable:
@@ -44,6 +45,9 @@ class Pollable:
 
     def attach(self, drain: DrainContext) -> None:
         """Whom to wake; called once, before anything else."""
+
+    def stands_on(self, depth: int) -> None:
+        """So many operators stand below it on the same drain. Called once, before `attach`, where it `combines`."""
 
     def connect(self) -> None:
         """Subscribe to the upstream; called once, on the subscribing thread, after `on_subscribe` has returned."""
@@ -115,6 +119,19 @@ class Pollable:
 
     def close(self) -> None:
         """Release everything: the stream has ended or was cancelled. May be called before `open`."""
+
+
+def end_is_certain(steps: Sequence[Step[Any, Any]], pollable: Pollable) -> bool:
+    """Whether looking ahead can't take an element from the source, nor from one that expands.
+
+    What a step gives at the end waits for demand by itself, before it goes on to the next step.
+    """
+    for step in reversed(steps):
+        if step.expands and step.holds():
+            return False
+        if step.done:
+            return True
+    return pollable.exhausted()
 
 
 def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:

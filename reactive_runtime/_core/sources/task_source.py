@@ -15,7 +15,7 @@ from typing import Any
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.exits import contained, goes_up, submitted, taken_back
-from reactive_runtime._core.failures.failure import Failure, comes_too_late
+from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.fusion.step import Step, release_held
 from reactive_runtime._core.queues.ready_queue import ReadyQueue
@@ -185,7 +185,7 @@ class TaskSource(ReadyQueue):
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         drain = self._drain
-        kept = error is not None and comes_too_late(error, drain)
+        kept = error is not None and drain.is_too_late(error)
         with self._lock:
             ended = self._end(None if error is None else Failure(error, kept=kept))
             if ended:

@@ -22,11 +22,10 @@ from reactive_runtime._core.runtime.arguments import (
     is_coroutine_function,
     works_apart,
 )
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import combinator_flow
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._operators.concurrent.coroutines import Coroutines
 from reactive_runtime._operators.concurrent.tasks import Flight, Tasks
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import RejectedError
 

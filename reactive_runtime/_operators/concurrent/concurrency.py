@@ -8,7 +8,7 @@ from reactive_runtime._core.drains.combinator import PENDING, InnerSubscription
 from reactive_runtime._operators.combining import Delaying
 
 if TYPE_CHECKING:
-    from reactive_runtime._core.sources.flow_base import FlowBase
+    from reactive_runtime._operators.flow_base import FlowBase
 
 __all__ = ["Bounded"]
 

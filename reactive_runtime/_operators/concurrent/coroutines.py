@@ -14,7 +14,7 @@ from reactive_runtime.errors import RejectedError
 if TYPE_CHECKING:
     import asyncio
 
-    from reactive_runtime._core.sources.flow_base import FlowBase
+    from reactive_runtime._operators.flow_base import FlowBase
 
 __all__ = ["Coroutines"]
 

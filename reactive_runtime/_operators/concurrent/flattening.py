@@ -16,11 +16,10 @@ from reactive_runtime._core.drains.combinator import END, PENDING, Elements, Inn
 from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime import eventloop
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable, is_coroutine_function
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import combinator_flow, foreign
 from reactive_runtime._core.sources.naming import is_publisher, no_publisher
 from reactive_runtime._operators.concurrent.concurrency import Bounded
 from reactive_runtime._operators.concurrent.coroutines import Coroutines
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow, foreign
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.shown import shown
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from reactive_runtime._core.drains.combinator import END, PENDING, Elements
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception
+from reactive_runtime._core.failures.error_carrier import carried
 from reactive_runtime._core.failures.exits import contained
-from reactive_runtime._core.failures.passing import passing
 from reactive_runtime._operators.concurrent.concurrency import Bounded
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
-    from reactive_runtime._core.sources.flow_base import FlowBase
+    from reactive_runtime._operators.flow_base import FlowBase
 
 __all__ = ["Flight", "Tasks"]
 
@@ -159,7 +159,7 @@ class Tasks(Bounded):
             error, flight.error = flight.error, None
             if error is not None:
                 self.is_news(error)
-                raise passing(an_exception(error))
+                raise carried(an_exception(error))
         except Exception as error:
             self.delay(error)
         del self.flying[flight]

@@ -7,14 +7,16 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.step import Step
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
-from reactive_runtime._core.runtime import collecting, primitives
-from reactive_runtime._core.sources.flow_source import FlowSource, Stage, SubscriptionPlan, flow_of
+from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.sources.core_flow import FlowSource, Stage, SubscriptionPlan
 from reactive_runtime._core.sources.pollable import Pollable
+from reactive_runtime._operators.flow_base import flow_of
 from reactive_runtime._operators.groups.group_buffer import GroupBuffer
 from reactive_runtime._spec import Subscription
 from reactive_runtime.errors import RejectedError
@@ -115,8 +117,8 @@ class Handle:
 
     def __del__(self) -> None:
         # On any thread, and at any instruction.
-        if collecting and not self._used:  # at the end of the interpreter modules are empty
-            collecting.released(self._group.released)
+        if garbage_collection and not self._used:  # at the end of the interpreter modules are empty
+            garbage_collection.released(self._group.released)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements, InnerSubscription
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.failure import Failure, Spread, comes_too_late
+from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._operators.groups.group_buffer import GroupBuffer, way_of
@@ -17,7 +17,7 @@ from reactive_runtime._operators.groups.group_flow import Group
 from reactive_runtime._spec import MAX_DEMAND
 
 if TYPE_CHECKING:
-    from reactive_runtime._core.sources.flow_base import FlowBase
+    from reactive_runtime._operators.flow_base import FlowBase
 
 __all__ = ["Split"]
 
@@ -286,7 +286,7 @@ class Split(Combinator):
     def finish(self, error: BaseException | None) -> None:
         """The drain has ended."""
         reader = self.outer.drain()
-        kept = error is not None and reader is not None and comes_too_late(error, reader)
+        kept = error is not None and reader is not None and reader.is_too_late(error)
         spread = None if error is None or kept else Spread()
         here = None if error is None else Failure(error, spread, kept=kept)  # until all of them have it
         self._end_groups(error, spread, kept=kept)

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import combinator_flow
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow
 from reactive_runtime._operators.groups.group_flow import Given, Group
 from reactive_runtime._operators.groups.group_source import Split
 from reactive_runtime._support.shown import shown

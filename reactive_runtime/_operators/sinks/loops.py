@@ -14,18 +14,19 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.drains.combinator import END, InnerSubscription
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import no_end, note_step
-from reactive_runtime._core.failures.passing import own_copy
+from reactive_runtime._core.failures.error_carrier import own_copy
 from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.fusion.step import release_held
-from reactive_runtime._core.runtime import collecting, primitives
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import seconds_of
 from reactive_runtime._core.runtime.sentinels import sentinel
-from reactive_runtime._core.runtime.waited_for import awaited_by_loop
-from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._core.timeout_reason import awaited_by_loop
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._operators.sinks.waiting import Wait
 from reactive_runtime.errors import RejectedError
 
@@ -266,8 +267,8 @@ def _wait_for_each(source: FlowBase[T], prefetch: int, limit: _Limit) -> Generat
             if limit.closed:
                 break
     except GeneratorExit:  # it was left, or freed
-        if collecting:  # at the end of the interpreter modules are empty
-            collecting.outside(waiting.close)
+        if garbage_collection:  # at the end of the interpreter modules are empty
+            garbage_collection.outside(waiting.close)
         raise
     except _ClosedError:
         pass
@@ -373,8 +374,8 @@ class AsyncIteration(AsyncIterator[T]):
 
     def __del__(self) -> None:
         # It was left: on any thread, and at any instruction.
-        if collecting and self._waiting is not None:  # at the end of the interpreter modules are empty
-            collecting.outside(self._waiting.close)
+        if garbage_collection and self._waiting is not None:  # at the end of the interpreter modules are empty
+            garbage_collection.outside(self._waiting.close)
 
 
 class _Puller(DrainContext):

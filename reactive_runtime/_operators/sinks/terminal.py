@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overlo
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception
+from reactive_runtime._core.failures.error_carrier import own_copy
 from reactive_runtime._core.failures.exits import contained, goes_up
-from reactive_runtime._core.failures.passing import own_copy
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.queues.prefetch_queue import Relayed
 from reactive_runtime._core.runtime import primitives
@@ -30,9 +30,9 @@ from reactive_runtime._core.runtime.arguments import (
     seconds_of,
     signalled_error,
 )
-from reactive_runtime._core.runtime.waited_for import waited_for
-from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.naming import a_kind, instead, is_subscriber
+from reactive_runtime._core.timeout_reason import awaited_by
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._operators.side_effects import DoOnNext
 from reactive_runtime._operators.sinks.loops import AsyncIteration, Iteration
 from reactive_runtime._operators.sinks.waiting import Overrun, Wait
@@ -587,7 +587,7 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
         return _result(last.future)
     except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
         late = isinstance(error, TimeoutError) and not last.future.done()
-        waited = waited_for(running) if late else ""
+        waited = awaited_by(running) if late else ""
         cancelled = last.future.cancel()
         if isinstance(error, TimeoutError) and not cancelled:
             return _result(last.future)  # it has ended just now; or the error is its own

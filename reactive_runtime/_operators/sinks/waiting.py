@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._core.runtime.waited_for import kept_by
-from reactive_runtime._core.sources.flow_base import FlowBase
-from reactive_runtime._core.sources.flow_source import IterableSource, Use, resources_of, uses_of
+from reactive_runtime._core.sources.core_flow import Use, resources_of, uses_of
+from reactive_runtime._core.sources.flow_source import IterableSource
 from reactive_runtime._core.sources.naming import executor_name
+from reactive_runtime._core.timeout_reason import kept_by
+from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime.executors import blocking_is_allowed, runs_here, shared_clock
 
 __all__ = ["Overrun", "Wait"]

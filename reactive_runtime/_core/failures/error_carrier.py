@@ -6,7 +6,7 @@ may be signalled to many subscribers, on many threads at once: that of `Flow.err
 Then the traceback that one thread reads is another thread's; its frames keep that thread's subscribers alive (3.13);
 and what is put back after the end is not what was there before. Without a GIL that is so in most runs, with one in few.
 
-The answer: an error that was signalled is never raised. Inside of a drain a *carrier* is: `passing` makes one, a
+The answer: an error that was signalled is never raised. Inside of a drain a *carrier* is: `carried` makes one, a
 `SignalledError`, for one drain; where the error is handed to a user, or kept, it is taken out (`signalled`). It is the
 carrier's cause, for what looks at the exception that is being handled: `logging.exception` in an `on_error`. And a sink
 that raises the error to its user raises a copy, `own_copy`, one for each that waits.
@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime._support.shown import shown
 
-__all__ = ["SignalledError", "own_copy", "passing", "signalled"]
+__all__ = ["SignalledError", "carried", "own_copy", "signalled"]
 
 E = TypeVar("E", bound=BaseException)
 
@@ -48,7 +48,7 @@ class SignalledError(Exception):
         return f"an upstream signalled {shown(self.error)}"
 
 
-def passing(error: Exception) -> SignalledError:
+def carried(error: Exception) -> SignalledError:
     """What is raised for an error that was signalled, or was raised on another thread."""
     return error if isinstance(error, SignalledError) else SignalledError(error)
 

@@ -7,22 +7,21 @@ moment old, or gone, and then it is left out. Nothing depends on it but the word
 from __future__ import annotations
 
 from contextlib import suppress
-from types import FrameType
 from typing import Any, Final
 
 from reactive_runtime._core.drains.combinator import Combinator, InnerSubscription
 from reactive_runtime._core.drains.drain import Drain
 from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.failures.assembly import place_of_thread
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.queues.multicaster import Reader
 from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue, Relayed, Upstream
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
-from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._core.sources.pollable import Pollable
 from reactive_runtime._support.shown import shown
 
-__all__ = ["awaited_by_loop", "kept_by", "waited_for"]
+__all__ = ["awaited_by", "awaited_by_loop", "kept_by"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -30,7 +29,7 @@ DEPTH = 50
 """So many stages upstream are looked at."""
 
 
-def waited_for(subscription: PulledSubscription) -> str:
+def awaited_by(subscription: PulledSubscription) -> str:
     """In words, what has not given an element."""
     with suppress(Exception):  # it changes while we look
         return f"it waited for {_of(subscription, DEPTH)}"
@@ -52,22 +51,8 @@ def kept_by(subscription: PulledSubscription | None, ident: int) -> str:
         if pollable is not None:
             place = getattr(pollable, "location", None) or getattr(pollable, "_location", None)
             parts.append(_text(pollable) + (f", which was put into the flow at {place[0]}:{place[1]}" if place else ""))
-        frame = primitives.frame_of(ident)
-        if frame is not None and _is_ours(frame):
-            while frame is not None and _is_ours(frame):
-                frame = frame.f_back  # the call that began the flow
-        else:
-            while frame is not None and frame.f_back is not None and not _is_ours(frame.f_back):
-                frame = frame.f_back  # the function that the flow has called, and not what that has called in turn
-        if frame is not None:
-            code = frame.f_code
-            parts.append(f"the thread is in {code.co_name} at {code.co_filename}:{frame.f_lineno}")
-    return "; ".join(parts) or "what keeps it had just changed"
-
-
-def _is_ours(frame: FrameType) -> bool:
-    name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0] == _PACKAGE or frame.f_code.co_filename.startswith("<fused ")
+        parts.append(place_of_thread(ident))
+    return "; ".join(filter(None, parts)) or "what keeps it had just changed"
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:

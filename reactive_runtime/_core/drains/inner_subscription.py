@@ -1,0 +1,431 @@
+"""One upstream of an asynchronous operator: how it is subscribed to, and how the drain of the operator pulls from it.
+
+An upstream without an executor is not subscribed to: its pollable source hangs on the drain of the operator, and the
+inner subscription iterates over it, through its steps. Any other publisher signals to a prefetch queue: with
+`prefetch` elements of room; or, without, with exactly as much as the downstream still wants.
+
+A signal from elsewhere must not wait for a user's code. A function, a source that takes its time, or a loop without
+result may keep the owner of a drain. So an operator that hears from a clock, a switch or another publisher (`apart`)
+gives each upstream that may keep the owner a drain of its own: a subscription and a prefetch queue. The thread that
+asks for the elements of that upstream owns that drain only; the timer's thread owns the drain of the operator, signals,
+and cancels. An upstream that costs nothing to pull, as a list does, or a queue, hangs on the drain of the operator.
+
+There are five kinds of wiring (`_Here` and those below it). `_chosen` picks one from the plan of the upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.drains.ownership import owner_only
+from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import note_step
+from reactive_runtime._core.fusion.fuse import PENDING, name_source, none_element, pulled
+from reactive_runtime._core.fusion.step import Step, heard_above, release_held
+from reactive_runtime._core.queues.prefetch_queue import Overflow, PrefetchQueue
+from reactive_runtime._core.runtime.sentinels import sentinel
+from reactive_runtime._core.sources.core_flow import CoreFlow, SubscriptionPlan
+from reactive_runtime._core.sources.pollable import Pollable, end_is_certain, paced
+from reactive_runtime._core.sources.task_source import TaskSource
+from reactive_runtime._spec import MAX_DEMAND
+
+__all__ = ["DEPTH", "END", "InnerSubscription"]
+
+
+END: Final = sentinel("END", __name__)
+"""What an inner subscription gives when its upstream has completed."""
+
+NOTHING: Final = sentinel("NOTHING", __name__)
+
+DEPTH: Final = 12
+"""Operators that hang on one drain, one above the other, at most: the next upstream has a drain of its own, since each
+of them is a frame or more on the stack of the one that pulls."""
+
+Steps = Sequence[Step[Any, Any]]
+
+
+# -- the kinds of wiring -------------------------------------------------------------------------------------------
+#
+# Each is a class without instances: threads that read one object send its reference count from core to core, and
+# classes are exempt (`runtime.sentinels`).
+
+
+class _Here:
+    """The upstream hangs on the drain of the operator, which pulls it through its steps."""
+
+    own: ClassVar[bool] = False
+    """It has a drain of its own, of the same tree."""
+
+    @staticmethod
+    def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
+        """What the inner subscription pulls from."""
+        inner._steps = [step.copy() for step in steps]
+        return plan.pollable(inner._upstream(inner._prefetch))
+
+    @staticmethod
+    def is_light(plan: SubscriptionPlan) -> bool:
+        """Whether it runs no source on this thread to connect, or to ask."""
+        return plan.combines and not plan.keeps
+
+
+class _OwnDrain(_Here):
+    """The upstream has a drain of its own, and is asked for what is demanded, `prefetch` at a time."""
+
+    own = True
+
+    @staticmethod
+    def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
+        return PrefetchQueue(source._run, None, most=inner._prefetch, own=True)
+
+    @staticmethod
+    def is_light(plan: SubscriptionPlan) -> bool:
+        return False
+
+
+class _Ahead(_OwnDrain):
+    """The same, with room for `prefetch` elements: it goes on while it is not polled."""
+
+    @staticmethod
+    def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
+        return PrefetchQueue(source._run, inner._prefetch, own=True)
+
+
+class _Elsewhere(_Here):
+    """The upstream has an executor, and signals to a prefetch queue."""
+
+    @staticmethod
+    def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
+        return PrefetchQueue(source._run, inner._prefetch)
+
+    @staticmethod
+    def is_light(plan: SubscriptionPlan) -> bool:
+        return True
+
+
+class _Task(_Elsewhere):
+    """The upstream has an executor and one element: a task makes it."""
+
+    @staticmethod
+    def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
+        assert plan.single is not None
+        assert plan.executor is not None
+        return TaskSource(plan.single, steps, plan.executor, at_once=inner._prefetch is not None)
+
+
+def _chosen(plan: SubscriptionPlan, steps: Steps, *, apart: bool, ahead: bool, depth: int) -> type[_Here]:
+    """The wiring of an upstream; the arguments are those of `InnerSubscription`."""
+    if plan.executor is not None:
+        single = plan.single is not None and not any(step.expands for step in steps)
+        return _Task if single else _Elsewhere
+    if ahead and (plan.combines or (steps and not plan.pulls)):
+        return _Ahead
+    if (apart and (plan.keeps or steps)) or depth >= DEPTH:
+        return _OwnDrain
+    return _Here
+
+
+class InnerSubscription:
+    """One upstream of a combinator. All methods are for the drain's owner."""
+
+    __slots__ = (
+        "_ahead",
+        "_heard",
+        "_iterator",
+        "_keeps",
+        "_own",
+        "_pollable",
+        "_portion",
+        "_prefetch",
+        "_seen",
+        "_steps",
+        "drain",
+        "over",
+    )
+
+    def __init__(
+        self,
+        drain: DrainContext,
+        source: CoreFlow[Any],
+        prefetch: int | None = None,
+        overflow: Overflow | None = None,
+        heard: dropping.Listeners = (),
+        *,
+        apart: bool = False,
+        ahead: bool = False,
+        depth: int = 0,
+    ) -> None:
+        """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator.
+
+        `ahead`: an upstream that is not pulled, an asynchronous operator or a group behind a step, gets a drain of its
+        own, and so goes on while it is not polled.
+        """
+        plan = source._source.plan()
+        steps = (*plan.steps, *source._steps) if plan.steps else source._steps
+        wiring = _chosen(plan, steps, apart=apart, ahead=ahead, depth=depth)
+        self.drain = drain
+        self._heard = heard  # the listeners to what is discarded downstream of its steps
+        self._prefetch = prefetch
+        self._ahead: Any = NOTHING  # an element that a step gave while there was no demand
+        self._seen = False  # a source that never waits was looked at, and has not been pulled since
+        self._iterator: Iterator[Any] | None = None
+        self._steps: Steps = ()
+        self.over: bool = False  # it has ended, or was closed
+        self._own = wiring.own
+        # It runs the user's code, on this drain: not on a thread that has only brought news.
+        self._keeps = wiring is _Here and not plan.combines and (plan.keeps or bool(steps))
+        # Of a drain of its own: a source that is pulled gives one at a time, one that pushes has to have room.
+        self._portion = 1 if plan.pulls or prefetch is None else prefetch
+        self._pollable: Pollable = wiring.pollable(self, source, plan, steps)
+        self._attach(overflow, depth)
+        if apart and drain.home is not None and (wiring.own or plan.executor is drain.home):
+            drain.hears = True
+        self._connect(plan, light=wiring.is_light(plan))
+
+    def _attach(self, overflow: Overflow | None, depth: int) -> None:
+        pollable, steps = self._pollable, self._steps
+        if overflow is not None and isinstance(pollable, PrefetchQueue):
+            pollable.limit(overflow)
+        if pollable.combines:
+            pollable.stands_on(depth + 1)
+        if steps:
+            pollable.pace()
+        pollable.heard = heard_above(steps, self._heard) if steps else self._heard
+        pollable.attach(self.drain)
+
+    def _connect(self, plan: SubscriptionPlan, *, light: bool) -> None:
+        """Connect here and now, unless the upstream may bring elements at once, perhaps without end.
+
+        Then connect when no thread owns the drain: the elements go on their way, and find the demand that there is.
+        """
+        drain, pollable, unbounded = self.drain, self._pollable, self._prefetch == MAX_DEMAND
+        queue = pollable if isinstance(pollable, PrefetchQueue) else None
+        if queue is not None:
+            queue.light = light
+        if queue is not None and (plan.executor is None or unbounded):  # it may signal on this thread
+            drain.later(queue.connect, light=light)
+        elif unbounded or plan.pushes:
+            drain.later_expected(pollable.connect, light=light)
+        elif drain.away and plan.executor is drain.home:
+            drain.later(pollable.connect)  # behind those that were noted before it
+        else:
+            pollable.connect()
+
+    def _upstream(self, n: int | None) -> int | None:
+        if n is None:
+            return None
+        for step in reversed(self._steps):
+            n = min(step.upstream_demand(n), MAX_DEMAND)
+        return n
+
+    @owner_only
+    def next_if_demanded(self) -> Any:
+        """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
+        if self.over:
+            return END
+        drain = self.drain
+        if drain.stopped:
+            return PENDING
+        if not drain.demanded:
+            return self.peek_end()
+        if self._keeps and drain.away:
+            drain.deferred = True
+            return self.peek_end()
+        if self._ahead is not NOTHING:
+            element, self._ahead = self._ahead, NOTHING
+            self._seen = False
+            return element
+        return self._next()
+
+    @owner_only
+    def next_signal(self) -> Any:
+        """The next element, demanded or not, for an inner subscription whose elements do not go on."""
+        drain = self.drain
+        element = self.next_if_demanded() if drain.demanded else drain.pulling(self.next_if_demanded, demanded=True)
+        if element is PENDING and self._prefetch is not None:
+            self._ask()
+        return element
+
+    @owner_only
+    def next_signals(self, into: list[Any], most: int) -> Any:
+        """As `next_signal`, again and again, put into a list until it holds `most`.
+
+        What came last: an element; PENDING or END, which are not in the list.
+        """
+        drain, taken = self.drain, partial(self._taken, into, most)
+        news = taken() if drain.demanded else drain.pulling(taken, demanded=True)
+        if news is PENDING and self._prefetch is not None:
+            self._ask()
+        return news
+
+    def _taken(self, into: list[Any], most: int) -> Any:
+        drain = self.drain
+        news = self.next_if_demanded()
+        while news is not PENDING and news is not END:
+            into.append(news)
+            if len(into) >= most:
+                break
+            news = self.next_if_demanded() if self.over or drain.stopped else self._next()
+        return news
+
+    def _ask(self) -> None:
+        """Ask the upstream, which had nothing: what it gives is not for the demand further down."""
+        if self._own:
+            self._pollable.request(self._portion)
+        elif self._pollable.combines:
+            assert self._prefetch is not None
+            self.request(self._prefetch)  # of what hangs on it: the demand further down is not its measure
+
+    def _next(self) -> Any:
+        self._seen = False
+        drain = self.drain
+        drain.work_left -= 1
+        if not drain.work_left:
+            drain.give_way()
+            return PENDING
+        if self._iterator is None:
+            self._iterator = self._opened()
+        try:
+            element = next(self._iterator, END)
+            if element is None:
+                raise none_element()
+        except BaseException as error:
+            name_source(error, self._pollable.where)
+            note_step(error)
+            self._pollable.note_source(error)
+            self.close()
+            raise
+        if element is END:
+            self.close()
+        elif element is PENDING and self._own and drain.demanded:
+            # The drain need not run dry, and would then not ask: others may always have something.
+            self._pollable.request(1)
+        return element
+
+    def _opened(self) -> Iterator[Any]:
+        try:
+            elements = self._pollable.open()
+        except Exception as error:
+            self._pollable.note_source(error)
+            raise
+        if not self._steps:
+            return elements
+        if not self._pollable.waits:
+            elements = paced(elements, self.drain)
+        return pulled(elements, self._steps, self.drain)
+
+    @owner_only
+    def peek_end(self) -> Any:
+        """END, if that is certain; else PENDING, and what needs no demand has been seen to.
+
+        For inner subscriptions that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
+        """
+        if self.over:
+            return END
+        if self._seen:
+            return PENDING
+        drain = self.drain
+        return drain.pulling(self._looked, demanded=False) if drain.demanded else self._looked()
+
+    def _looked(self) -> Any:
+        if self._ahead is NOTHING:
+            if self._iterator is None:
+                if self._keeps and self.drain.away:
+                    self.drain.deferred = True
+                    return PENDING
+                self._iterator = self._opened()
+            self._pollable.run_without_demand()
+            if end_is_certain(self._steps, self._pollable):
+                element = self._next()
+                if element is PENDING or element is END:
+                    return element
+                self._ahead = element
+        self._seen = not self._pollable.waits
+        return PENDING
+
+    def pushes(self) -> bool:
+        """Whether elements come by themselves: not from a source that is pulled."""
+        return self._pollable.pushes()
+
+    @owner_only
+    def ask_exactly(self) -> None:
+        """From now on ask for what is demanded."""
+        self._prefetch = None
+        self._pollable.ask_exactly()
+
+    @owner_only
+    def raise_failure(self) -> None:
+        """Raise the error that the upstream has ended with, if it has, although elements wait before it."""
+        if not self.over and (error := self._pollable.failure()) is not None:
+            self.close()
+            raise error
+
+    def connect_even_closed(self) -> None:
+        """It is going to be closed: its upstream is subscribed to even so, and then cancelled.
+
+        A group has to have had its subscriber, or its source would wait for one.
+        """
+        if isinstance(self._pollable, PrefetchQueue):
+            self._pollable.even_closed = True
+
+    def reads(self) -> Pollable:
+        """What it pulls from."""
+        return self._pollable
+
+    def waits(self) -> bool:
+        """Whether its elements may come later, from elsewhere."""
+        return self._pollable.waits
+
+    def park(self, ready: list[InnerSubscription]) -> bool:
+        """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
+        if self._keeps and self.drain.away:
+            return False  # it was not asked
+        return self._pollable.notify_when_ready(ready, self)
+
+    def relays(self) -> bool:
+        """Whether demand has to be passed on to it."""
+        return self._pollable.relays()
+
+    @owner_only
+    def request(self, n: int) -> None:
+        """The drain has run dry, and `n` elements are demanded downstream.
+
+        What hangs on this drain is asked for no more than that, and than there is room for: it is pulled.
+        """
+        if not self.over:
+            wanted = self._upstream(n if self._prefetch is None or self._own else min(n, self._prefetch))
+            assert wanted is not None
+            self._pollable.request(wanted)
+
+    def begin(self) -> None:
+        """Subscribe now to what the upstream subscribes to, although its turn comes later."""
+        if self._pollable.combines:
+            self.peek_end()
+
+    def spent(self) -> bool:
+        """Whether a step has taken its last element: its upstream is of no use any more."""
+        for step in self._steps:  # noqa: SIM110  # for each element: a generator costs three times this
+            if step.done:
+                return True
+        return False
+
+    @owner_only
+    def close(self) -> None:
+        """Release the upstream."""
+        if self.over:
+            return
+        self.over = True
+        held: dropping.Held = []
+        try:
+            if self._steps:
+                held = release_held(self._steps, self._heard)
+        finally:
+            if self._ahead is not NOTHING:
+                held.append((self._ahead, self._pollable.heard))
+            try:
+                self._pollable.close()
+            finally:
+                self._iterator = None
+                dropping.held_dropped("a stream ended before it was delivered", held)
