@@ -207,7 +207,7 @@ OTHERS: dict[str, set[str]] = {
     "of pytest": {"_fixtureinfo", "_request", "_initrequest", "_fillfixtures"},
     "of py4j and PySpark": {"_gateway", "_jdf", "_jsc", "_jsq", "_jvm", "_plan"},
     "of a flow, whose names without an underscore are its users'": {
-        *("_source", "_steps", "_run", "_on", "_then", "_parts"),
+        *("_source", "_steps", "_run", "_then", "_parts"),
     },
     "of an atomic, for a picture: `get` would be a step of the program": {"_value"},
     "of a verification, whose names without an underscore are its users'": {"_subscribe"},

@@ -57,18 +57,17 @@ class _Here:
     """The upstream hangs on the drain of the operator, which pulls it through its steps."""
 
     own: ClassVar[bool] = False
-    """It has a drain of its own, of the same tree."""
+    """The upstream has a drain of its own, of the same tree."""
+
+    light: ClassVar[bool] = False
+    """To connect, or to ask, runs no source on this thread. Here, that depends on the plan."""
 
     @staticmethod
     def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
         """What the inner subscription pulls from."""
-        inner._steps = [step.copy() for step in steps]
+        if steps:
+            inner._steps = [step.copy() for step in steps]
         return plan.pollable(inner._upstream(inner._prefetch))
-
-    @staticmethod
-    def is_light(plan: SubscriptionPlan) -> bool:
-        """Whether it runs no source on this thread to connect, or to ask."""
-        return plan.combines and not plan.keeps
 
 
 class _OwnDrain(_Here):
@@ -79,10 +78,6 @@ class _OwnDrain(_Here):
     @staticmethod
     def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
         return PrefetchQueue(source._run, None, most=inner._prefetch, own=True)
-
-    @staticmethod
-    def is_light(plan: SubscriptionPlan) -> bool:
-        return False
 
 
 class _Ahead(_OwnDrain):
@@ -96,13 +91,11 @@ class _Ahead(_OwnDrain):
 class _Elsewhere(_Here):
     """The upstream has an executor, and signals to a prefetch queue."""
 
+    light = True
+
     @staticmethod
     def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
         return PrefetchQueue(source._run, inner._prefetch)
-
-    @staticmethod
-    def is_light(plan: SubscriptionPlan) -> bool:
-        return True
 
 
 class _Task(_Elsewhere):
@@ -115,7 +108,7 @@ class _Task(_Elsewhere):
         return TaskSource(plan.single, steps, plan.executor, at_once=inner._prefetch is not None)
 
 
-def _chosen(plan: SubscriptionPlan, steps: Steps, *, apart: bool, ahead: bool, depth: int) -> type[_Here]:
+def _chosen(plan: SubscriptionPlan, steps: Steps, apart: bool, ahead: bool, depth: int) -> type[_Here]:
     """The wiring of an upstream; the arguments are those of `InnerSubscription`."""
     if plan.executor is not None:
         single = plan.single is not None and not any(step.expands for step in steps)
@@ -164,7 +157,7 @@ class InnerSubscription:
         """
         plan = source._source.plan()
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
-        wiring = _chosen(plan, steps, apart=apart, ahead=ahead, depth=depth)
+        wiring = _chosen(plan, steps, apart, ahead, depth)
         self.drain = drain
         self._heard = heard  # the listeners to what is discarded downstream of its steps
         self._prefetch = prefetch
@@ -179,39 +172,32 @@ class InnerSubscription:
         # Of a drain of its own: a source that is pulled gives one at a time, one that pushes has to have room.
         self._portion = 1 if plan.pulls or prefetch is None else prefetch
         self._pollable: Pollable = wiring.pollable(self, source, plan, steps)
-        self._attach(overflow, depth)
+        queue = self._pollable if isinstance(self._pollable, PrefetchQueue) else None
+        if overflow is not None and queue is not None:
+            queue.limit(overflow)
+        if plan.combines:
+            self._pollable.stands_on(depth + 1)
+        if self._steps:
+            self._pollable.pace()
+            heard = heard_above(self._steps, heard)
+        self._pollable.heard = heard
+        self._pollable.attach(drain)
         if apart and drain.home is not None and (wiring.own or plan.executor is drain.home):
             drain.hears = True
-        self._connect(plan, light=wiring.is_light(plan))
-
-    def _attach(self, overflow: Overflow | None, depth: int) -> None:
-        pollable, steps = self._pollable, self._steps
-        if overflow is not None and isinstance(pollable, PrefetchQueue):
-            pollable.limit(overflow)
-        if pollable.combines:
-            pollable.stands_on(depth + 1)
-        if steps:
-            pollable.pace()
-        pollable.heard = heard_above(steps, self._heard) if steps else self._heard
-        pollable.attach(self.drain)
-
-    def _connect(self, plan: SubscriptionPlan, *, light: bool) -> None:
-        """Connect here and now, unless the upstream may bring elements at once, perhaps without end.
-
-        Then connect when no thread owns the drain: the elements go on their way, and find the demand that there is.
-        """
-        drain, pollable, unbounded = self.drain, self._pollable, self._prefetch == MAX_DEMAND
-        queue = pollable if isinstance(pollable, PrefetchQueue) else None
+        light = wiring.light or (wiring is _Here and plan.combines and not plan.keeps)
+        unbounded = prefetch == MAX_DEMAND
         if queue is not None:
             queue.light = light
+        # An upstream that may bring elements at once, perhaps without end, is connected when no thread owns the drain:
+        # then the elements go on their way, and find the demand that there is.
         if queue is not None and (plan.executor is None or unbounded):  # it may signal on this thread
             drain.later(queue.connect, light=light)
         elif unbounded or plan.pushes:
-            drain.later_expected(pollable.connect, light=light)
+            drain.later_expected(self._pollable.connect, light=light)
         elif drain.away and plan.executor is drain.home:
-            drain.later(pollable.connect)  # behind those that were noted before it
+            drain.later(self._pollable.connect)  # behind those that were noted before it
         else:
-            pollable.connect()
+            self._pollable.connect()
 
     def _upstream(self, n: int | None) -> int | None:
         if n is None:
