@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception
 from reactive_runtime._core.failures.exits import Unwinding, goes_up
-from reactive_runtime._core.queues.prefetch_queue import Upstream
+from reactive_runtime._core.queues.upstream import Upstream
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import (
     at_least,

@@ -1,17 +1,18 @@
-"""What is freed at any instruction is not closed there, where its thread may have a lock.
+"""Defers closing when the garbage collector runs: the thread may hold a lock.
 
-The problem: a collection of garbage comes at any instruction, on whatever thread is at work: while that has a lock of a
-drain, or is inside of `submit` of a pool, which has a lock too. A loop over a flow that was left in a cycle of
-references is closed there and then. To close it cancels the flow, which takes locks and submits tasks; where the thread
-has one of these locks already, it waits for itself for ever, and with it all who need the pool.
+The problem: the garbage collector runs at any instruction, on whatever thread is at work. That thread may hold the lock
+of a drain, or be inside `submit` of a pool, which has a lock too. A loop over a flow, left in a cycle of references, is
+closed there and then. To close it cancels the flow, which takes locks and submits tasks. Where the thread holds one of
+these locks already, it waits for itself for ever, and with it every thread that needs the pool.
 
-The answer: each thread knows whether a collection runs on it, and hands such work to a thread that has no lock.
+The answer: each thread knows whether the garbage collector runs on it, and hands such calls to a thread that holds no
+lock.
 
-Without a GIL there is one more way: what one thread made, and another one was the last to use, is freed by the first,
-at any instruction too, and nothing says so. For a loop, the frame that was interrupted is looked at there.
+Without a GIL there is one more way. An object that one thread made, and another one was the last to use, is freed by
+the first, also at any instruction, and Python does not report that. There the frame that was interrupted is looked at.
 
-The end of the interpreter stops such a thread wherever it is, with the locks that it has, and the main thread, if it
-needs one of them after that, waits for ever. So it is waited for, up to `GRACE` seconds.
+The end of the interpreter stops such a thread wherever it is, with the locks that it holds. The main thread, if it
+needs one of them after that, waits for ever. So the end waits for such threads, up to `GRACE` seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from reactive_runtime._core.drains import drain, drain_context
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.exits import GRACE
 from reactive_runtime._core.fusion import subscription
-from reactive_runtime._core.queues import multicaster, prefetch_queue, subscriber_buffer
+from reactive_runtime._core.queues import multicaster, prefetch_queue, subscriber_buffer, upstream
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources import task_source
 
@@ -42,19 +43,19 @@ _LOCKED: Final = frozenset(
     str(module.__file__)
     for module in (
         *(concurrent.futures._base, concurrent.futures.thread, sys.modules[primitives.Thread.__module__], weakref),
-        *(drain, drain_context, multicaster, prefetch_queue, subscriber_buffer, subscription, task_source),
+        *(drain, drain_context, multicaster, prefetch_queue, subscriber_buffer, subscription, task_source, upstream),
     )
 )
-"""The files whose code has locks of pools and of drains. They close no loop of a user's."""
+"""The files whose code holds locks of pools and of drains. They close no loop of a user's."""
 
 _FREES: Final = frozenset({str(multicaster.__file__)})
-"""Of these, those that free elements while they have a lock: what a hot source has replayed often enough."""
+"""Those of them that free elements while they hold a lock: a hot source frees what it has replayed often enough."""
 
 _has_gil: Final = primitives.has_gil()
 
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself: `collects`, whether a collection of garbage runs on it, once there was one."""
+"""What each thread knows of itself: `collects`, whether the garbage collector runs on it, once it has run there."""
 
 
 def _collects(phase: str, info: dict[str, Any], here: Any = here) -> None:
@@ -66,12 +67,12 @@ gc.callbacks.append(_collects)
 
 
 def inside() -> bool:
-    """Whether this thread is inside of a collection of garbage."""
+    """Whether the garbage collector runs on this thread."""
     return getattr(here, "collects", False)
 
 
 def _where_it_is_locked(files: frozenset[str]) -> bool:
-    """Whether the code that was interrupted, by this or by others that were freed meanwhile, may have a lock."""
+    """Whether the code that was interrupted, by this call or by others that were freed meanwhile, may hold a lock."""
     frame: FrameType | None = sys._getframe(2)
     own = {__file__, sys._getframe(2).f_code.co_filename}
     while frame is not None and frame.f_code.co_filename in own:
@@ -80,7 +81,7 @@ def _where_it_is_locked(files: frozenset[str]) -> bool:
 
 
 def outside(call: Callable[[], object]) -> None:
-    """For a generator that ends: call, or, where it was freed and the thread may have a lock, on another one, soon."""
+    """For a generator that ends: call; on another thread, soon, where it was freed and this thread may hold a lock."""
     if inside() or (not _has_gil and _where_it_is_locked(_LOCKED)):
         _apart(call)
     else:
@@ -99,7 +100,7 @@ def _apart(call: Callable[[], object]) -> None:
 
 _under_way: Final[dict[Any, None]] = {}
 """A lock for each call that is made on a thread of its own, which is released at its end. A key is written or removed
-in one operation, and all are copied in one: a collection may come at any instruction, so that no lock guards them."""
+in one operation, and all are copied in one: the garbage collector runs at any instruction, so no lock guards them."""
 
 
 def released(call: Callable[[], object]) -> None:
@@ -113,7 +114,7 @@ def released(call: Callable[[], object]) -> None:
 
 
 _waiting: Final[deque[Callable[[], object]]] = deque()
-"""Calls for that thread. One is added, or taken, in one operation."""
+"""Calls for that thread. Each is added, or taken, in one operation."""
 
 _working: Final = primitives.allocate_lock()
 """Held from when a thread is begun for `_waiting` until it has found nothing more. No thread waits for it."""
@@ -123,18 +124,14 @@ def _work_off() -> None:
     while True:
         try:
             while _waiting:  # this thread alone takes from it
-                _quietly(_waiting.popleft())
+                try:
+                    _waiting.popleft()()
+                except BaseException as error:
+                    dropping.raised("what was released raised when it was closed", error)
         finally:
             _working.release()
         if not (_waiting and _working.acquire(blocking=False)):
             return
-
-
-def _quietly(call: Callable[[], object]) -> None:
-    try:
-        call()
-    except BaseException as error:
-        dropping.raised("what was released raised when it was closed", error)
 
 
 def _to_its_end(call: Callable[[], object], ended: Any) -> None:
@@ -153,7 +150,7 @@ def _begin_anew() -> None:
 
 
 def _wait() -> None:
-    """Until what is under way has ended: before the interpreter stops its threads."""
+    """Wait until each call that is under way has ended: before the interpreter stops its threads."""
     until = primitives.monotonic() + GRACE
     for ended in list(_under_way):
         ended.acquire(timeout=max(0.0, until - primitives.monotonic()))

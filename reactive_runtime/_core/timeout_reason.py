@@ -15,8 +15,9 @@ from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures.assembly import place_of_thread
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.queues.multicaster import Reader
-from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue, Relayed, Upstream
+from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.queues.upstream import Relayed, Upstream
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._core.sources.pollable import Pollable
 from reactive_runtime._support.shown import shown

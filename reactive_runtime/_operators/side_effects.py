@@ -16,7 +16,7 @@ from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import AssemblyLocation, add_note, assembly_location
 from reactive_runtime._core.failures.error_carrier import signalled
 from reactive_runtime._core.fusion.step import Each, Step, describe
-from reactive_runtime._core.queues.prefetch_queue import Relayed
+from reactive_runtime._core.queues.upstream import Relayed
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import at_least, check_callable, is_coroutine_function
 from reactive_runtime._core.sources.flow_source import PublisherSource

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime import MAX_DEMAND, Flow
-from reactive_runtime._core.queues.prefetch_queue import Upstream
+from reactive_runtime._core.queues.upstream import Upstream
 from reactive_runtime.subscribers import BaseSubscriber
 from reactive_runtime.testing import Recorder, check
 

@@ -164,7 +164,7 @@ class InnerSubscription:
         self._ahead: Any = NOTHING  # an element that a step gave while there was no demand
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
         self._iterator: Iterator[Any] | None = None
-        self._steps: Steps = ()
+        self._steps: list[Step[Any, Any]] = []
         self.over: bool = False  # it has ended, or was closed
         self._own = wiring.own
         # It runs the user's code, on this drain: not on a thread that has only brought news.

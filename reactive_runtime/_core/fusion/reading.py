@@ -27,7 +27,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 from reactive_runtime._core.fusion.step import STOP, Step
 
-__all__ = ["Method", "Source", "captured", "is_attribute_of_self", "is_builtin", "own_names", "refuse", "source_of"]
+__all__ = ["Method", "StepSource", "captured", "is_attribute_of_self", "is_builtin", "own_names", "refuse", "source_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +43,54 @@ class Method:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class StepSource:
     """The class of a step, read."""
 
+    kind: type[Step[Any, Any]]
     on_next: Method
     on_complete: Method | None
     constants: frozenset[str]  # attributes that nothing assigns while the loop runs: read once, before it
     memory: frozenset[str]  # attributes that only `on_next` and `on_complete` assign meanwhile: kept in a local as well
 
+    @property
+    def kept(self) -> frozenset[str]:
+        """The attributes that a loop keeps in a local variable."""
+        return self.constants | self.memory
 
-def source_of(kind: type[Step[Any, Any]]) -> Source:
+    @property
+    def alone(self) -> bool:
+        """Whether it needs a loop of its own."""
+        return sum(isinstance(node, ast.Yield) for node in ast.walk(self.on_next.tree)) != 1
+
+    @property
+    def loops(self) -> bool:
+        """Whether one element may become several, in a loop of its own making."""
+        return self._has(ast.For, ast.While)
+
+    @property
+    def stops(self) -> bool:
+        """Whether it may end the stream."""
+        return self._has(ast.Return)
+
+    def _has(self, *kinds: type[ast.AST]) -> bool:
+        return any(isinstance(node, kinds) for node in ast.walk(self.on_next.tree))
+
+    def follows(self, run: tuple[StepSource, ...]) -> bool:
+        """Whether it can share the loop of those before it."""
+        if self.alone or run[-1].alone or run[-1].on_complete is not None:
+            return False
+        # Where one of them ends the stream, the loop is left before `on_complete` runs: it has to be the outer loop.
+        return self.on_complete is None or not (any(item.stops for item in run) and any(item.loops for item in run))
+
+
+@functools.cache
+def source_of(kind: type[Step[Any, Any]]) -> StepSource:
     """The class, read. SyntaxError where it can't be fused; OSError where its source is not at hand."""
     refuse(kind)
     on_next, on_complete = _own_methods(kind)
     assert on_next is not None
-    return Source(on_next, on_complete, *_kept(kind, [on_next] if on_complete is None else [on_next, on_complete]))
+    methods = [on_next] if on_complete is None else [on_next, on_complete]
+    return StepSource(kind, on_next, on_complete, *_kept(kind, methods))
 
 
 def refuse(kind: type[Step[Any, Any]]) -> None:

@@ -27,7 +27,8 @@ from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, chain_of, name_source, none_element, pulled
 from reactive_runtime._core.fusion.step import Step, heard_above, release_held
-from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue, Relayed
+from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
+from reactive_runtime._core.queues.upstream import Relayed
 from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._core.sources.naming import a_kind
 from reactive_runtime._core.sources.pollable import Pollable, end_is_certain, paced

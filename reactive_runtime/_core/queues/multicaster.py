@@ -44,7 +44,7 @@ from reactive_runtime._core.failures.assembly import an_exception
 from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.fuse import PENDING
-from reactive_runtime._core.queues.prefetch_queue import NoneSignalledError, Relayed, Upstream
+from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._core.sources.core_flow import CoreFlow

@@ -12,9 +12,7 @@ An upstream may emit from inside `request`, without end, unless it is a drain of
 asked when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait
 for the return.
 
-Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
-drain of their own (`Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
-elements it brought are consumed on another.
+Calls of `request` and `cancel` on the upstream go through a drain of their own (`queues.upstream`).
 """
 
 from __future__ import annotations
@@ -23,10 +21,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Literal
-from weakref import ref
 
 from reactive_runtime._core.drains import trampoline
-from reactive_runtime._core.drains.drain import CLOSED, Drain
 from reactive_runtime._core.drains.drain_context import WORK, DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
@@ -34,13 +30,13 @@ from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, none_element
 from reactive_runtime._core.queues.ready_queue import ReadyQueue
-from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
-from reactive_runtime._core.sources.naming import a_kind, kind_of
+from reactive_runtime._core.sources.naming import a_kind
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
-from reactive_runtime.errors import ProtocolError, RejectedError
+from reactive_runtime.errors import ProtocolError
 
-__all__ = ["NoneSignalledError", "Overflow", "PrefetchQueue", "Relayed", "Upstream"]
+__all__ = ["Overflow", "PrefetchQueue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,135 +493,8 @@ class PrefetchQueue(ReadyQueue):
         return ended
 
 
-class NoneSignalledError(TypeError):
-    """What a publisher gets that signals None. It may come back out of the call that was made on it."""
-
-    def __init__(self, to: object, publisher: str) -> None:
-        super().__init__(f"{publisher} called on_next(None), and None is not an element (2.13)")
-        self._to = ref(to)
-
-    @staticmethod
-    def or_else(fault: Exception, error: BaseException, to: object) -> Exception:
-        """`fault`, of a call that raised `error`; where that came out of `on_next` of `to`, what is wrong is that."""
-        if not isinstance(error, NoneSignalledError) or error._to() is not to:
-            return fault
-        wrong = ProtocolError(str(error))
-        wrong.__cause__ = error
-        return wrong
-
-
-class Relayed:
-    """A subscription that stands before one of ours, and hands `cancel` on to it at once."""
-
-    __slots__ = ()
-
-    subscriber: Subscriber[Any]
-    subscription: Subscription
-
-    @property
-    def shown_as(self) -> str:
-        """The subscriber is the user's."""
-        return kind_of(self.subscriber)
-
-    @staticmethod
-    def unwrapped(subscription: Subscription) -> Subscription:
-        """The one that all of these stand before."""
-        while isinstance(subscription, Relayed):
-            subscription = subscription.subscription
-        return subscription
-
-
 def ours(subscription: Subscription, queue: PrefetchQueue) -> bool:
     """Whether it is a drain of ours that signals to `queue`, and says when it has subscribed to its upstreams."""
     subscription = Relayed.unwrapped(subscription)
     # By its owner: it is not yet closed.
     return isinstance(subscription, DrainContext) and subscription.behind() is queue
-
-
-class Upstream(Drain):
-    """Makes the calls on one upstream subscription, one at a time (2.7).
-
-    A `cancel` that comes while another thread is inside `request` waits for it to return, as it soon does (3.4).
-    Two kinds are let through at once. One from further up the stack of that very `request`: the upstream is
-    emitting from it, perhaps without end. And one to a subscription of our own, whose `cancel` is a note to its
-    drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
-    """
-
-    __slots__ = ("_caller", "_cancelled", "_ended", "_ours", "_raised", "_subscription", "_unbounded", "submits")
-
-    def __init__(self, subscription: Subscription, raised: Callable[[BaseException, Exception], None]) -> None:
-        super().__init__()
-        self._raised = raised
-        self._ours = isinstance(subscription, Drain | Relayed)
-        self.submits: bool = isinstance(subscription, Drain) and subscription.executor is not None
-        self._subscription: Subscription | None = subscription  # lock; None once it has been cancelled
-        self._cancelled = False  # lock; a cancel is wanted
-        self._ended = False  # lock; it has signalled its end, and a request that waits here is not made (2.4)
-        self._caller = 0  # lock; the thread that is inside `request`
-        self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
-
-    def request(self, n: int) -> None:
-        self.add(n)
-
-    def cancel(self) -> None:
-        with self.lock:
-            self._cancelled = True
-            at_once = self._ours or self._caller == primitives.get_ident()
-        if at_once:
-            self._cancel_now()
-        else:
-            self.wake()
-
-    def subscription(self) -> Subscription | None:
-        """The upstream's, until it is cancelled."""
-        with self.lock:
-            return self._subscription
-
-    def ended(self) -> None:
-        """It has signalled its end."""
-        with self.lock:
-            self._ended = True
-
-    def still_to_come(self) -> int | None:
-        """How many elements it has yet, as far as it is our own and knows."""
-        with self.lock:
-            subscription = self._subscription
-        return subscription.still_to_come() if isinstance(subscription, Drain) else None
-
-    def is_cancelled(self) -> bool:
-        with self.lock:
-            return self._cancelled
-
-    def _turn(self, allowance: int) -> int:
-        with self.lock:
-            cancelled, subscription = self._cancelled, self._subscription
-            ended = self._ended
-            self._caller = primitives.get_ident()
-        try:
-            if cancelled or subscription is None:
-                self._cancel_now()
-                return CLOSED
-            if allowance and not (self._unbounded or ended):
-                self._unbounded = allowance == MAX_DEMAND
-                subscription.request(allowance)
-        except BaseException as error:
-            fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
-            fault.__cause__ = error
-            self._raised(error, fault)
-        finally:
-            with self.lock:
-                self._caller = 0
-        return 0 if self._unbounded or ended else allowance  # what is not accounted for would come round for ever
-
-    def _cancel_now(self) -> None:
-        with self.lock:
-            subscription, self._subscription = self._subscription, None
-        if subscription is None:
-            return
-        try:
-            subscription.cancel()
-        except BaseException as error:
-            dropping.raised("an upstream's cancel raised (3.15)", error)
-
-    def rejected(self, error: RejectedError) -> None:
-        raise AssertionError("drains without an executor are never rejected")

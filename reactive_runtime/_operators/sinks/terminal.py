@@ -19,7 +19,7 @@ from reactive_runtime._core.failures.assembly import an_exception
 from reactive_runtime._core.failures.error_carrier import own_copy
 from reactive_runtime._core.failures.exits import contained, goes_up
 from reactive_runtime._core.fusion.subscription import PulledSubscription
-from reactive_runtime._core.queues.prefetch_queue import Relayed
+from reactive_runtime._core.queues.upstream import Relayed
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import (
     PREFETCH,
