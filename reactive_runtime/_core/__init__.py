@@ -1,1 +1,1 @@
-"""What everything rests on: the door to threading, demand and the one drain loop, fusion, the hooks."""
+"""The core: the door to threading, demand and the one drain loop, fusion, the hooks."""

@@ -1,7 +1,7 @@
-"""What a flow that has not ended in time was waiting for: a look from outside, for the message of a TimeoutError.
+"""The reason why a flow has not ended in time: a look from outside, for the message of a TimeoutError.
 
-The parts of a running flow belong to the owners of their drains. Here they are read without: what is seen may be a
-moment old, or gone, and then it is left out. Nothing depends on it but the words.
+The parts of a running flow belong to the owners of their drains. This module reads them without owning the drains: a
+part may be a moment old, or gone, and then it is left out. Only the words of a message depend on that.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = ["awaited_by", "awaited_by_loop", "kept_by"]
 _PACKAGE: Final = __name__.partition(".")[0]
 
 DEPTH = 50
-"""So many stages upstream are looked at."""
+"""How many stages upstream the message names, at most."""
 
 
 def awaited_by(subscription: PulledSubscription) -> str:
-    """In words, what has not given an element."""
+    """In words, the part of a running flow that has not given an element."""
     with suppress(Exception):  # it changes while we look
         return f"it waited for {_of(subscription, DEPTH)}"
     return "what it waited for had just changed"
 
 
 def awaited_by_loop(drain: DrainContext, inner: InnerSubscription) -> str:
-    """In words, what has not given an element to a loop, whose thread asks."""
+    """In words, the part of a flow that has not given an element to a loop, whose thread asks."""
     with suppress(Exception):
         return f"it waited for {_pollable(inner.reads(), drain, DEPTH)}"
     return "what it waited for had just changed"
@@ -86,7 +86,7 @@ def _pollable(pollable: Pollable, drain: DrainContext, depth: int) -> str:
 
 
 def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
-    """What an upstream waited for."""
+    """In words, the part that an upstream waited for."""
     subscription = None if upstream is None else upstream.subscription()
     above = None if subscription is None else Relayed.unwrapped(subscription)
     if isinstance(above, PulledSubscription):

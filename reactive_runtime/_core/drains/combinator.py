@@ -1,11 +1,11 @@
-"""The base of an asynchronous operator: a generator over any number of upstreams, resumed by the one drain.
+"""The base of an asynchronous operator: a generator over any number of upstreams, which the one drain resumes.
 
-The problem: an operator that waits for several parties, upstreams, timers, tasks on a pool, is usually written as
-callbacks that meet in a queue, with a drain loop of its own. There are forty of them, and each gets it wrong anew.
+The problem: an operator that waits for upstreams, timers and tasks on a pool is usually written as callbacks that meet
+in a queue, with a drain loop of its own. There are forty of them, and each gets it wrong anew.
 
 The answer: a combinator is a pollable source, and its `elements` is a generator that reads like the operator's
-definition. It runs only as the drain's owner, so that its state needs no lock. It never waits: where there
-is nothing it yields PENDING, and is resumed when another thread has left a note.
+definition. Only the drain's owner runs it, so that its state needs no lock. It never waits: where there is no element
+it yields PENDING, and the owner resumes it when another thread has left a note.
 
     def elements(self):                          # take_until
         main, other = self.inner(self.source), self.inner(self.other, prefetch=1)
@@ -14,10 +14,10 @@ is nothing it yields PENDING, and is resumed when another thread has left a note
             if element is END: return
             yield element                        # PENDING goes on as it is
 
-Demand: `next_if_demanded` pulls only if an element can go on. Without demand the generator is still resumed
-(`run_without_demand`), to see to what needs none: an end, an error, a timer, a switch. It must then yield nothing but
-PENDING, and does so by itself where what it yields comes from `next_if_demanded`; an operator that has elements from
-elsewhere asks `self.drain.demanded`.
+Demand: `next_if_demanded` pulls only if an element can go on. Without demand the owner still resumes the generator
+(`run_without_demand`), for an end, an error, a timer, a switch. The generator must then yield nothing but PENDING. It
+does where its elements come from `next_if_demanded`; an operator that has elements from elsewhere asks
+`self.drain.demanded`.
 
 Each upstream is an inner subscription (`drains.inner_subscription`).
 """
@@ -36,7 +36,7 @@ from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.inner_subscription import DEPTH, END, InnerSubscription
 from reactive_runtime._core.drains.ownership import owner_only
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.assembly import AssemblyLocation, note_assembly
+from reactive_runtime._core.failures.assembly import AssemblyLocation, caused, note_assembly
 from reactive_runtime._core.failures.error_carrier import signalled
 from reactive_runtime._core.failures.exits import each
 from reactive_runtime._core.fusion.fuse import PENDING
@@ -51,7 +51,7 @@ __all__ = ["END", "PENDING", "Clock", "Combinator", "Elements", "InnerSubscripti
 
 
 Elements = Generator[Any, None, None]
-"""What the `elements` of a combinator are: elements, and PENDING."""
+"""The type of `elements` of a combinator: it yields elements, and PENDING."""
 
 
 @runtime_checkable
@@ -91,9 +91,8 @@ class Clock(Protocol):
 class ReadySet:
     """Inner subscriptions that are polled in turn. For the drain's owner.
 
-    Of the inner subscriptions that have something to give, the one whose last turn is longest ago comes next: between
-    two turns of one, each of the others has had its turn. An inner subscription that was looked at, without demand,
-    keeps its place.
+    Of the inner subscriptions that have an element, the one whose last turn is longest ago comes next: between two
+    turns of one, each of the others has had its turn. A look without demand changes no place.
     """
 
     def __init__(self, combinator: Combinator) -> None:
@@ -153,39 +152,36 @@ class ReadySet:
         """See to what needs no demand. The order of the turns stays."""
         inners, self._ready = self._ready, deque()
         result: Any = PENDING
-        while inners:
-            inner = inners.popleft()
-            try:
-                ended = inner.peek_end() is END
-            except Exception:
-                self._combinator.leave(inner)
-                self._ready.extend(inners)
-                raise
-            if ended:
-                self._combinator.leave(inner)
-                result = END
-            else:
-                self._ready.append(inner)
+        try:
+            while inners:
+                if self._has_ended(inners.popleft()):
+                    result = END
+        finally:
+            self._ready.extend(inners)
         return result
+
+    def _has_ended(self, inner: InnerSubscription) -> bool:
+        """See to what needs no demand; leave an inner subscription that has ended, or fails, and keep any other."""
+        try:
+            ended = inner.peek_end() is END
+        except Exception:
+            self._combinator.leave(inner)
+            raise
+        if ended:
+            self._combinator.leave(inner)
+        else:
+            self._ready.append(inner)
+        return ended
 
     @owner_only
     def settle(self) -> None:
         """Called when the last element has been handled: cancel its upstream now if a step has taken its last one.
 
-        So the upstream is cancelled before any other is asked for more, as if it had pushed the element.
+        So the cancel comes before a request to any other upstream, as if this one had pushed the element.
         """
         inner, self._last = self._last, None
         if inner is not None and inner.spent() and self._ready and self._ready[-1] is inner:
-            self._ready.pop()
-            try:
-                ended = inner.peek_end() is END
-            except Exception:
-                self._combinator.leave(inner)
-                raise
-            if ended:
-                self._combinator.leave(inner)
-            else:
-                self._ready.append(inner)
+            self._has_ended(self._ready.pop())
 
 
 class Timer:
@@ -255,13 +251,11 @@ _NO_FUTURE.set_result(None)
 
 
 def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
-    error = RejectedError(f"{executor_name(clock)} will not run a stream's timer: {cause}")
-    error.__cause__ = cause
-    return error
+    return caused(RejectedError(f"{executor_name(clock)} will not run a stream's timer: {cause}"), cause)
 
 
 def _needs_a_thread(source: CoreFlow[Any]) -> bool:
-    """Whether it, or a source of it, runs on the thread that asks; what a clock brings has a thread already."""
+    """Whether it, or a source of it, runs on the thread that asks; the elements of a clock have a thread already."""
     plan = source._source.plan()
     return plan.keeps or plan.pulls or plan.begins
 
@@ -275,31 +269,32 @@ class Combinator(Pollable):
     waits: bool = True
 
     hears: ClassVar[bool] = False
-    """It hears from elsewhere than its upstreams: a clock, a switch, those who take from it."""
+    """News comes from elsewhere than its upstreams: a clock, a switch, its subscribers."""
 
     makes: ClassVar[bool] = False
     """It has further upstreams, which it makes of elements."""
 
     calls: ClassVar[bool] = True
-    """It may keep the owner of the drain, itself or by upstreams that are not given a drain of their own."""
+    """It may keep the owner of the drain, as may its upstreams without a drain of their own."""
 
     apart: bool = False
     """An upstream that may keep the owner gets a drain of its own. Set by `CombinatorSource`, before anything else."""
 
     sources_on: Executor | None = None
-    """Where the sources run that are known beforehand, unless they have an executor already. Set by `CombinatorSource`.
-    """
+    """The executor for sources known beforehand that have chosen none. Set by `CombinatorSource`."""
 
     depth: int = 0
     """How many operators stand below it on the same drain. Set by the inner subscription."""
 
     def __init__(self) -> None:
-        # All of it belongs to the drain's owner.
+        # The drain's owner alone touches all of it.
         self.drain: DrainContext  # set once, by attach
-        self.inners: dict[InnerSubscription, CoreFlow[Any] | None] = {}  # those open; what no other subscribes to
+        self.inners: dict[
+            InnerSubscription, CoreFlow[Any] | None
+        ] = {}  # those open; the flow, where no other subscribes to it
         self._relaying: dict[InnerSubscription, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
-        self.elsewhere: bool = False  # one had nothing to give at once, or may have: it will be heard from later
+        self.elsewhere: bool = False  # an inner subscription waited, or may wait: its elements come later
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
         self._error: Exception | None = None  # it raised this while there was no demand, or put it off
@@ -312,7 +307,7 @@ class Combinator(Pollable):
         """The stream has ended; drop what is left (`discard`)."""
 
     def waits_for(self) -> str:
-        """What there is to wait for besides inner subscriptions, for a message; a look from any thread."""
+        """In words, whatever it waits for besides inner subscriptions; a look from any thread."""
         return f"a timer of {executor_name(self.timers[-1]._clock)}" if self.timers else ""
 
     # -- for operators -----------------------------------------------------------------------------------------
@@ -331,7 +326,7 @@ class Combinator(Pollable):
     ) -> InnerSubscription:
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element.
 
-        `alone`: a function has made `source` for this subscription. What it holds is dropped with the subscription.
+        `alone`: a function has made `source` for this subscription. The elements it holds are dropped with that.
         """
         if self.sources_on is not None and not made and _needs_a_thread(source):
             source = moved(source, self.sources_on)
@@ -377,9 +372,9 @@ class Combinator(Pollable):
     def beside(
         self, inner: InnerSubscription, source: CoreFlow[Any], *, unless: bool = False
     ) -> Generator[Any, None, Any]:
-        """What `inner` has when it has begun, and then the inner subscription of `source`.
+        """The first signal of `inner`, once it has begun, and then the inner subscription of `source`.
 
-        PENDING where `inner` has nothing. `unless`: no inner subscription where `inner` always has something at hand.
+        PENDING where `inner` has none. `unless`: no inner subscription where `inner` never waits, and has a signal.
         """
         news = inner.next_signal()
         if news is not PENDING and unless and not inner.waits():
@@ -407,13 +402,13 @@ class Combinator(Pollable):
             drain.came()
 
     def home(self) -> Elements:
-        """Wait for a thread that may be kept: not one that has only brought news. Before a source is made or opened."""
+        """Wait, before making or opening a source, for a thread that may be kept: not one that only brings news."""
         while self.drain.away:
             self.drain.deferred = True
             yield PENDING
 
     def timer(self, clock: Clock, seconds: float) -> Timer:
-        """A timer that is cancelled with the stream."""
+        """A timer, which ends with the stream."""
         timer = Timer(self.drain, clock, seconds)
         self.timers.append(timer)
         return timer
@@ -421,7 +416,7 @@ class Combinator(Pollable):
     def put_off(self, error: Exception | None) -> None:
         """End with `error` when `elements` has returned; the hook gets it if the stream is closed before that.
 
-        For an error that comes after what is at hand. None: it is dealt with.
+        For an error that comes after elements at hand. None: the operator has dealt with it.
         """
         self._error = error
 
@@ -439,7 +434,7 @@ class Combinator(Pollable):
         return error
 
     def discard(self, *elements: Any, wanted: bool = False) -> None:
-        """Tell the hook of elements that will not be delivered; `wanted`: because that is what the operator is for."""
+        """Report to the hook elements that will not be delivered; `wanted`: the operator is there to drop them."""
         dropping.elements_dropped(f"{self.title} did not deliver it", elements, self.heard, wanted=wanted)
 
     # -- the pollable source -------------------------------------------------------------------------------------------
@@ -493,7 +488,7 @@ class Combinator(Pollable):
         self._over = True
         run, self._run = self._run, None
         inners, self.inners, self._relaying = self.inners, {}, {}
-        # An exit on its way up does not keep the others from being closed.
+        # Close the others, although an exit is on its way up.
         try:
             if run is not None:
                 self._quietly(run.close)  # a `with`, or a `finally`, of the operator: `using`
@@ -516,7 +511,7 @@ class Combinator(Pollable):
             )
 
     def _quietly(self, clean_up: Callable[[], object]) -> None:
-        """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""
+        """Clean up, and report to the hook an error of that: the stream has ended already (3.15, 3.16)."""
         try:
             clean_up()
         except BaseException as error:

@@ -4,21 +4,20 @@ The problem: `request`, `cancel`, an element that arrives from another thread, m
 any thread, and from inside the very signal they cause. Yet signals must be serial (1.3), demand must never be
 exceeded (1.1) nor lost, and `request` inside `on_next` must not recurse (3.3).
 
-The answer is the queue-drain of the field, with the demand merged into it. A thread that finds the drain idle owns
-it and works; every other thread leaves a note and goes (`claim`). Before the owner leaves it looks for notes, under
-the same lock that they are left under (`leave`), so that none can slip between its last look and its leaving.
+The answer is the queue-drain of the field, with the demand merged into it. A thread that finds the drain idle owns it
+and works; every other thread leaves a note and goes (`claim`). Before the owner leaves, it looks for notes, under the
+lock that guards them, so that none can slip between its last look and its leaving.
 
-    idle ──claim──▶ owned ──turn, notes?──▶ owned … ──turn, no notes: leave──▶ idle
+    idle ──claim──▶ owned ──turn, notes?──▶ owned … ──turn, no notes──▶ idle
                       └──turn says CLOSED, or the executor rejects──▶ closed (final: no thread enters again)
 
 Guarantees: `_turn` runs on at most one thread at a time, each turn sees what the one before wrote (the lock is
 released and acquired in between), the depth of recursion is 1, demand is capped at MAX_DEMAND (3.17), the count
 of what was taken is subtracted once per turn. No lock is held during a turn or a submission.
 
-With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so
-that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
-queue before it ran, goes to `rejected`, on the thread that noticed. Before the owner gives a thread back, it may
-spin (`drains.spinning`).
+With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so that a
+thousand drains on a small pool progress together. Where the pool refuses a task, or drops it from its queue, the thread
+that notices calls `rejected`. Before the owner gives a thread back, it may spin (`drains.spinning`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,17 @@ from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.ownership import owner_only, with_lock
 from reactive_runtime._core.drains.spinning import Spinning
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.exits import contained, goes_up, going_on, handed_over, is_ending
+from reactive_runtime._core.failures.assembly import caused
+from reactive_runtime._core.failures.exits import (
+    cancelled_in_queue,
+    contained,
+    goes_up,
+    going_on,
+    handed_over,
+    is_ending,
+    not_run_by,
+    refused_by,
+)
 from reactive_runtime._core.runtime import activity, primitives
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._spec import MAX_DEMAND
@@ -43,22 +52,22 @@ BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
 
 CLOSED: Final = -1
-"""What a turn returns when there will be no further one."""
+"""Returned by the last turn."""
 
 
 class Drain:
-    """Demand, and at most one owner that works it off."""
+    """Demand, and at most one owner, which works it off."""
 
     __slots__ = ("__weakref__", "_busy", "_demand", "_missed", "_spent", "_spinning", "executor", "lock")
 
     batch: ClassVar[int] = BATCH
-    """After so much work on an executor its thread is given back."""
+    """After so much work on an executor, the drain gives its thread back."""
 
     context: Any = None
     """The `Context` that the tasks run in, each in a copy of its own; None: in that of the executor's thread."""
 
     home: Executor | None = None
-    """Where it gives way, having no executor, after work without result; None: nowhere. See `DrainContext`."""
+    """The executor on which a drain without one goes on after work without result; None: none. See `DrainContext`."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
         """Drain on `executor`, or without one on the thread that wakes the drain.
@@ -83,7 +92,7 @@ class Drain:
         raise NotImplementedError
 
     def still_to_come(self) -> int | None:
-        """How many elements there may be yet, for the end of the interpreter; None: that is not known."""
+        """How many elements may be left, for the end of the interpreter; None: that is not known."""
         return None
 
     def _left(self) -> None:
@@ -147,7 +156,7 @@ class Drain:
             return self._busy
 
     def demand(self) -> int:
-        """How much is owed; what was taken in the turn that is under way counts as owed until it is over."""
+        """How much is owed; elements that the turn under way has taken count until it is over."""
         with self.lock:
             return self._demand
 
@@ -166,11 +175,12 @@ class Drain:
 
     @owner_only
     def spend(self) -> None:
-        """The batch is used up, though not by elements that were delivered: give way, and come back. Owner only."""
+        """Give way, and come back: the batch is used up, though not by elements that were delivered. Owner only."""
         self._spent = True
         with self.lock:
             self._missed = True
 
+    # More complex than other functions: each request runs it, and would pay for every call into a part of it.
     def run(self) -> None:
         """Take turns until there is neither work nor a note. Owner only."""
         executor = self.executor
@@ -254,9 +264,7 @@ class Drain:
                 if not resubmitted:
                     task()
                 return resubmitted
-            refused = RejectedError(f"{executor_name(executor)} refused to run a stream's task: {error}")
-            refused.__cause__ = error
-            task.refuse(refused)
+            task.refuse(refused_by(executor, error))
             if goes_up(error):
                 raise
             return False
@@ -279,11 +287,11 @@ class Task:
         self.under_way: activity.UnderWay | None = None  # set once, before it is handed over
 
     def run(self) -> None:
-        """What there is to do."""
+        """Work the drain off."""
         self.drain.run()
 
     def refuse(self, error: RejectedError) -> None:
-        """It will not be run."""
+        """The executor will not run it."""
         self.drain.rejected(error)
 
     def __call__(self) -> None:
@@ -302,7 +310,7 @@ class Task:
             contained(context.copy().run, run)
 
     def _reject(self, error: RejectedError) -> None:
-        """On whichever thread noticed; in the context that the task would have run in."""
+        """On the thread that noticed; in the context that the task would have run in."""
         context = self.drain.context
         if context is None:
             self.refuse(error)
@@ -310,7 +318,7 @@ class Task:
             context.copy().run(self.refuse, error)
 
     def settled(self, future: Future[Any]) -> None:
-        """The future is done: if the task never ran, that has to be signalled; if it raised, reported."""
+        """The future is done: signal that the task never ran, or report that it raised."""
         if not self.started or future.cancelled() or future.exception() is not None:
             contained(self._failed, future)
 
@@ -321,19 +329,16 @@ class Task:
                 here, executor = trampoline.here, self.drain.executor or self.drain.home
                 before, here.refusing = getattr(here, "refusing", None), executor
                 try:
-                    self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))
+                    self._reject(cancelled_in_queue())
                 finally:
                     here.refusing = before
             return
         error = future.exception()
         if error is None:
             if not self.started:
-                name = executor_name(self.drain.executor or self.drain.home)
-                self._reject(RejectedError(f"{name} did not run a stream's task, and set its future done"))
+                self._reject(not_run_by(self.drain.executor or self.drain.home))
         elif self.started:
             if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
                 dropping.error_dropped("a stream's task raised in its executor", error)
         else:
-            refused = RejectedError(f"the executor could not run a stream's task: {error}")
-            refused.__cause__ = error
-            self._reject(refused)
+            self._reject(caused(RejectedError(f"the executor could not run a stream's task: {error}"), error))

@@ -1,31 +1,30 @@
-"""A drain that pollable sources hang on: what all of them need of it, for every kind of drain.
+"""A drain that pollable sources hang on.
 
 There are two kinds: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down
-to the sources, the boundaries, and the upstreams that have a drain of their own (`drains.combinator`): it is one drain,
-and so everything in the tree happens in turn, without a lock.
+to the sources, the boundaries, and the upstreams that have a drain of their own (`drains.inner_subscription`). So
+everything in the tree happens in turn, without a lock.
 
-Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on
-another publisher, are noted (`later`) and made when no thread owns this drain: the elements find it idle, and go on
-their way at once. The thread that leaves the drain makes them, also from inside another such call, which may be in a
-user's code for long; how deep they stand on one another is bounded by `drains.trampoline`. So a million
-subscriptions one after another need no stack (3.3).
+A call on an upstream may come back with elements: `subscribe` and `request` on another drain or on another publisher.
+The owner notes it (`later`), and the thread that leaves the drain makes it: the elements find the drain idle, and go on
+their way at once. That thread may be inside another such call, in a user's code for long; `drains.trampoline` bounds
+how deep they stand on one another. So a million subscriptions one after another need no stack (3.3).
 
-The *home* of a drain is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
-the drain it hangs on. An executor's thread may be kept by such an upstream, and news from elsewhere, of a clock, a
-switch, another publisher, a cancel, must not wait for it. So the thread that brings news takes a turn itself
-(`_visit`), and leaves to the home whatever may keep a thread: sources, and calls upstream. What is left is a task that
-does not own the drain while it waits in the executor's queue (`_schedule`), or the next news would wait for it.
+The *home* of a drain is the executor that its sources run on: its own, or, for an upstream with a drain of its own,
+that of the drain it hangs on. Such an upstream may keep a thread of the executor, and news of a clock, a switch,
+another publisher or a cancel must not wait for it. So the thread that brings news takes a turn itself (`_visit`), and
+leaves to the home whatever may keep a thread: sources, and calls upstream. A task for the rest does not own the drain
+while it waits in the executor's queue (`_schedule`), or the next news would wait for it.
 
     idle ──news, on any thread──▶ owned, visited ──▶ idle, a task is scheduled ──▶ owned, at home ──▶ idle
 
 An upstream that works for long without a result gives way at its home in the same manner, although it has begun on the
 thread that asked. Then elements of its own upstreams do not take it up again: they wait for the task, and the upstreams
-give way as well. Otherwise they would go on below, on the thread that was to be given back.
+give way as well. Otherwise they would go on below, on the thread that the upstream gives back.
 
-A drain *rests* when no thread owns it, and each subscription to an upstream of its own has been made: from when it
-is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
-calls, be under way on another thread, wait for its turn on a thread or a pool. An operator that has to know that
-nothing more comes of what was delivered, as `group_by` has, waits until the drains behind it rest (`rests`).
+A drain *rests* when no thread owns it, and each subscription to an upstream of its own has been made. A subscription is
+being made from when it is noted to when the upstream has subscribed to its own upstreams in turn: it may wait in the
+list of calls, be under way on another thread, or wait for its turn on a thread or a pool. `group_by` has to know that
+nothing more comes of the elements it delivered: it waits until the drains behind it rest (`rests`).
 """
 
 from __future__ import annotations
@@ -108,13 +107,13 @@ class DrainContext(Drain):
     def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self.home: Executor | None = executor if home is None else home
-        self.guest: bool = False  # set once, before it starts; it has a home, and may be begun anywhere else
-        self.hears: bool = False  # the owner's; it hears from elsewhere; an upstream may keep a thread of its home
+        self.guest: bool = False  # set once, before it starts; it has a home, and any other thread may begin it
+        self.hears: bool = False  # the owner's; news comes from elsewhere; an upstream may keep a thread of its home
         self.away: bool = False  # the owner's; it is not at home, and leaves there what may keep its thread
-        self.deferred: bool = False  # the owner's; something was left
+        self.deferred: bool = False  # the owner's; it has left something to its home
         self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
         self._scheduled = False  # lock; a task of it waits in an executor's queue, and owns nothing
-        self.gave_way: bool = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
+        self.gave_way: bool = False  # lock; that task waits for its turn, and elements of its upstreams wait with it
         self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
         self.stopped: list[bool] = []  # appended to under lock, never emptied; a look at it may be late; see `fuse`
         self._calls: list[Callable[[], object]] | None = None  # lock; None where there are none
@@ -123,12 +122,12 @@ class DrainContext(Drain):
         self._over = False  # lock; it is closed, and the end was signalled
         self.turns_at_most: int = -1  # set once, before it starts; see `fusion.fuse`
         self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
-        self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
+        self._heard = dropping.listening_downstream()  # the listeners to elements discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
-        self.failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
+        self.failed: Failure | None = None  # the owner's; the last error of an upstream, or the one that ends this
         self._endings: list[Callable[[], object]] | None = []  # lock; called when all is over, None after that
         self._root: DrainContext | None = None  # set once, before it starts, and dropped at the end; see `root`
-        self.waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
+        self.waiter: Waiter | None = None  # set once, before it starts; of the thread that waits further down, if any
         self.demanded: bool = True  # the owner's; set by `pulling` alone
 
     def subscriber_raised(self, error: BaseException) -> None:
@@ -139,8 +138,8 @@ class DrainContext(Drain):
     def pulling(self, pull: Callable[[], R], *, demanded: bool) -> R:
         """Call `pull`, during which an element can go on (`demanded`), or none can: then sources run without demand.
 
-        What is pulled reads `demanded`. It cannot be an argument: between the drain and an operator there are
-        iterators. Owner only; such calls nest.
+        Sources read `demanded`. It cannot be an argument: between the drain and an operator there are iterators. Owner
+        only; such calls nest.
         """
         before, self.demanded = self.demanded, demanded
         try:
@@ -189,17 +188,17 @@ class DrainContext(Drain):
 
     @owner_only
     def give_way(self) -> None:
-        """So many elements have been worked on that PENDING is due in place of the next. For the owner."""
+        """The tree has worked on so many elements that PENDING is due in place of the next. For the owner."""
         self.work_left = WORK
         self.spend()
 
     @owner_only
     def gives_way(self) -> bool:
-        """Whether the last element that was asked for was not, because it is time to give way. For the owner."""
+        """Whether the drain gave way instead of pulling the last element. For the owner."""
         return self.work_left == WORK
 
     def heard_from(self) -> None:
-        """Look around, on a thread that a clock, a pool or an event loop brought along: in the flow's own context."""
+        """Look around, in the flow's own context, on a thread of a clock, a pool or an event loop."""
         with self.lock:
             owner = self.claim()
         if not owner:  # most find the drain at work, and need no context
@@ -216,7 +215,7 @@ class DrainContext(Drain):
             self.element_came()
 
     def element_came(self) -> None:
-        """`_launch`, for what a thread has brought from elsewhere. For the owner."""
+        """`_launch`, for news that a thread has brought from elsewhere. For the owner."""
         if self.hears and self.home is not None:
             self.context.copy().run(trampoline.launch, self._visit)
         else:
@@ -235,9 +234,9 @@ class DrainContext(Drain):
             self._launch()
 
     def _visit(self) -> None:
-        """Take turns on a thread that has brought news; what may keep it is left to the executor. Owner only.
+        """Take turns on a thread that has brought news, and leave to the executor whatever may keep it. Owner only.
 
-        Where all that is under way is a call upstream, the elements are left as well, and only an end is signalled.
+        Where only a call upstream is under way, leave the elements as well, and signal only an end.
         """
         with self.lock:
             self._missed = False
@@ -295,7 +294,7 @@ class DrainContext(Drain):
         return super()._submit(resubmitted=resubmitted)
 
     def _schedule(self, *, resubmitted: bool = False, spent: bool = False) -> bool:
-        """Let the drain go, and have a task at home come back to it; True: it came at once, on this very thread.
+        """Release the drain, and have a task at home come back to it; True: it came at once, on this very thread.
 
         `spent`: it gives way to others there.
         """
@@ -315,7 +314,7 @@ class DrainContext(Drain):
         return self.gave_way and not self._busy
 
     def _come(self) -> bool:
-        """Own the drain again, unless another thread does, which then hears of it."""
+        """Own the drain again, or leave a note for the thread that does."""
         with self.lock:
             self._scheduled = self.gave_way = False
             return self.claim()
@@ -344,9 +343,9 @@ class DrainContext(Drain):
             self._coming += 1
 
     def came(self) -> None:
-        """It was made, or will not be. Any thread, without a lock.
+        """A subscription to an upstream was made, or will not be. Any thread, without a lock.
 
-        With its last one the drain itself has been made, for the one behind it. In a loop: there may be thousands.
+        With its last one, the drain has come for the drain behind it. In a loop: there may be thousands.
         """
         idle: list[DrainContext] = []
         drain: DrainContext | None = self
@@ -363,7 +362,7 @@ class DrainContext(Drain):
             each([drain._left for drain in idle])
 
     def later_expected(self, subscribe: Callable[[], object], *, light: bool = False) -> None:
-        """`later`, for a call that subscribes to an upstream, and returns when that is done."""
+        """`later`, for a call that subscribes to an upstream before it returns."""
         self.expect()
         self.later(partial(self._make, subscribe), light=light)
 
@@ -398,7 +397,7 @@ class DrainContext(Drain):
 
     def _left(self) -> None:
         """Make the calls that were noted."""
-        if self._calls is None:  # who noted one saw it noted, and comes by here
+        if self._calls is None:  # a look without the lock: the thread that noted a call comes by here after it
             return
         with self.lock:
             calls, self._calls = self._calls, None

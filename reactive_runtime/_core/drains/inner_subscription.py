@@ -208,7 +208,7 @@ class InnerSubscription:
 
     @owner_only
     def next_if_demanded(self) -> Any:
-        """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
+        """The next element, if one is demanded; PENDING; or END. Raises the error that the upstream ended with."""
         if self.over:
             return END
         drain = self.drain
@@ -236,9 +236,9 @@ class InnerSubscription:
 
     @owner_only
     def next_signals(self, into: list[Any], most: int) -> Any:
-        """As `next_signal`, again and again, put into a list until it holds `most`.
+        """Call `next_signal` until the list `into` holds `most` elements, and return the last signal.
 
-        What came last: an element; PENDING or END, which are not in the list.
+        That is an element; or PENDING or END, which are not in the list.
         """
         drain, taken = self.drain, partial(self._taken, into, most)
         news = taken() if drain.demanded else drain.pulling(taken, demanded=True)
@@ -257,12 +257,12 @@ class InnerSubscription:
         return news
 
     def _ask(self) -> None:
-        """Ask the upstream, which had nothing: what it gives is not for the demand further down."""
+        """Ask the upstream, which had no element, whatever the demand further down."""
         if self._own:
             self._pollable.request(self._portion)
         elif self._pollable.combines:
             assert self._prefetch is not None
-            self.request(self._prefetch)  # of what hangs on it: the demand further down is not its measure
+            self.request(self._prefetch)
 
     def _next(self) -> Any:
         self._seen = False
@@ -286,7 +286,7 @@ class InnerSubscription:
         if element is END:
             self.close()
         elif element is PENDING and self._own and drain.demanded:
-            # The drain need not run dry, and would then not ask: others may always have something.
+            # The drain asks when it runs dry, which may never be: others may always have an element.
             self._pollable.request(1)
         return element
 
@@ -304,9 +304,9 @@ class InnerSubscription:
 
     @owner_only
     def peek_end(self) -> Any:
-        """END, if that is certain; else PENDING, and what needs no demand has been seen to.
+        """END, if that is certain; else PENDING, when the upstream has run without demand.
 
-        For inner subscriptions that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
+        For inner subscriptions that are not polled now: a window that fills, or a clock, has to go on.
         """
         if self.over:
             return END
@@ -332,7 +332,7 @@ class InnerSubscription:
         return PENDING
 
     def pushes(self) -> bool:
-        """Whether elements come by themselves: not from a source that is pulled."""
+        """Whether the upstream sends elements unpulled."""
         return self._pollable.pushes()
 
     @owner_only
@@ -349,7 +349,7 @@ class InnerSubscription:
             raise error
 
     def connect_even_closed(self) -> None:
-        """It is going to be closed: its upstream is subscribed to even so, and then cancelled.
+        """Subscribe to the upstream, and then cancel it, although this is going to be closed.
 
         A group has to have had its subscriber, or its source would wait for one.
         """
@@ -357,7 +357,7 @@ class InnerSubscription:
             self._pollable.even_closed = True
 
     def reads(self) -> Pollable:
-        """What it pulls from."""
+        """Its pollable source."""
         return self._pollable
 
     def waits(self) -> bool:
@@ -365,9 +365,9 @@ class InnerSubscription:
         return self._pollable.waits
 
     def park(self, ready: list[InnerSubscription]) -> bool:
-        """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
+        """Have itself put into `ready` when there is news. False: there is some now, or may be at any time."""
         if self._keeps and self.drain.away:
-            return False  # it was not asked
+            return False  # it has not been pulled
         return self._pollable.notify_when_ready(ready, self)
 
     def relays(self) -> bool:
@@ -378,7 +378,7 @@ class InnerSubscription:
     def request(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded downstream.
 
-        What hangs on this drain is asked for no more than that, and than there is room for: it is pulled.
+        Ask an upstream that hangs on this drain, and so is pulled, for no more than `n`, nor than there is room for.
         """
         if not self.over:
             wanted = self._upstream(n if self._prefetch is None or self._own else min(n, self._prefetch))
@@ -386,12 +386,12 @@ class InnerSubscription:
             self._pollable.request(wanted)
 
     def begin(self) -> None:
-        """Subscribe now to what the upstream subscribes to, although its turn comes later."""
+        """Have the upstream subscribe to its own upstreams now, although its turn comes later."""
         if self._pollable.combines:
             self.peek_end()
 
     def spent(self) -> bool:
-        """Whether a step has taken its last element: its upstream is of no use any more."""
+        """Whether a step has taken its last element: the upstream is needed no more."""
         for step in self._steps:  # noqa: SIM110  # for each element: a generator costs three times this
             if step.done:
                 return True

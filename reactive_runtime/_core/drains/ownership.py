@@ -1,8 +1,8 @@
-"""Who may call what, asserted: a switch for tests and for debugging.
+"""Asserts which thread may call which method: a switch for tests and for debugging.
 
-Most of the core needs no lock, since it runs as the owner of a drain (`drains.drain`). Which methods rely on that is
-marked: `@owner_only`, and `@with_lock` for those that are called with the lock of the drain held. The marks cost
-nothing. While `checked` is on, each call of a marked method is looked at:
+Most of the core needs no lock, since it runs as the owner of a drain (`drains.drain`). Marks show the methods that rely
+on that: `@owner_only`, and `@with_lock` for those called with the lock of the drain held. The marks cost nothing. While
+`checked` is on, it looks at each call of a marked method:
 
 - the drain is owned;
 - no other thread is inside a method that is for the owner of the same drain;
@@ -46,10 +46,10 @@ def _mark(method: F, mark: str) -> F:
 
 @contextmanager
 def checked(drain_of: Callable[[Any], Any], *classes: type) -> Iterator[list[str]]:
-    """Look at each call of a marked method of `classes`, and of those below them; gives the list of what was wrong.
+    """Look at each call of a marked method of `classes` and their subclasses; gives the list of the faults.
 
-    `drain_of` finds the drain of an object. What is wrong raises an AssertionError as well. For one thread, which turns
-    it on while nothing runs.
+    `drain_of` finds the drain of an object. Each fault raises an AssertionError as well. For one thread, which turns it
+    on while nothing runs.
     """
     inside = _Inside()
     replaced = [
@@ -80,16 +80,17 @@ def _below(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 class _Inside:
-    """The threads that are inside methods for an owner, by drain; and what was wrong."""
+    """The threads that are inside methods for an owner, by drain; and the faults."""
 
     def __init__(self) -> None:
-        # A collection may come while it is held, and close the generator of a flow that was left, on this very thread.
+        # The garbage collector may run while a thread holds it, and close the generator of a flow that was left, on
+        # this very thread.
         self._lock = primitives.RLock()
         self.wrong: list[str] = []  # _lock; read when the flows have ended
         self._threads: dict[int, tuple[int, int]] = {}  # _lock; thread and depth, by the id of a drain that is alive
 
     def note(self, line: str) -> None:
-        """That was wrong."""
+        """Add a fault."""
         with self._lock:
             self.wrong.append(line)
 
@@ -103,7 +104,7 @@ class _Inside:
             return thread == me
 
     def leave(self, drain: object) -> None:
-        """It has returned."""
+        """The call has returned."""
         with self._lock:
             thread, depth = self._threads.pop(id(drain))
             if depth > 1:

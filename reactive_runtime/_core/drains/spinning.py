@@ -1,8 +1,8 @@
-"""What a drain does before it gives a thread of its executor back: it looks for a note a few times more.
+"""Before a drain gives a thread of its executor back, it looks for a note a few times more.
 
 The other side of a boundary is often about to leave one, and to come back costs a submission and the waking of a
-thread. To spin takes microseconds, and waits for nothing. It decides only when the drain leaves: whether it may
-leave is decided under the drain's lock, after it.
+thread. To spin takes microseconds, and waits for nothing. It decides only when the drain leaves; the owner decides
+after it, under the drain's lock, whether the drain may leave.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VAIN: Final = 8
 
 
 class Spinning:
-    """When to spin, and how. For the owner of one drain."""
+    """Decides when to spin, and spins. For the owner of one drain."""
 
     __slots__ = ("_skip",)
 

@@ -1,16 +1,15 @@
-"""How drains without an executor stand on one another's shoulders, on one thread, and how they come down again.
+"""Bounds how deep drains without an executor stand on one another, on the stack of one thread.
 
-The problem: where a drain has no executor, the thread that wakes it works it off there and then. What it does may wake
-the next drain: a request goes up through all the drains of a flow, and an element comes down through them. A chain of
-a thousand drains would need a stack that is a thousand drains deep; so would a million subscriptions in a row (3.3).
+The problem: where a drain has no executor, the thread that wakes it works it off there and then. That may wake the next
+drain: a request goes up through all the drains of a flow, and an element comes down through them. A chain of a thousand
+drains would need a stack that is a thousand drains deep; so would a million subscriptions in a row (3.3).
 
-The answer: jobs nest up to `LIMIT` on one thread. What would be deeper waits in a queue of the thread, and is worked
-off when the stack has come down: by the lowest frame, or by the next one that works off calls. A drain that finds the
-queue filled gives way after each of its turns, and takes its place at the end of the queue: so two endless sources on
-one thread take turns.
+The answer: jobs nest up to `LIMIT` on one thread. A deeper job waits in a queue of the thread. When the stack has come
+down, the lowest frame runs it, or the next one that works off calls. A drain that finds a job in the queue gives way
+after each of its turns, and takes its place at the end of the queue: so two endless sources on one thread take turns.
 
-Guarantees: a job that waits is run on the thread that left it, in the order of coming, before the lowest frame
-returns, also where that frame raises. All state is the thread's own: no other thread sees it, and it needs no lock.
+Guarantees: a job that waits runs on the thread that left it, in the order of coming, before the lowest frame returns,
+also where that frame raises. All state is the thread's own: no other thread sees it, and it needs no lock.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from reactive_runtime._core.runtime import primitives
 __all__ = ["LIMIT", "closes", "here", "later", "launch", "others", "refuses", "work"]
 
 LIMIT: Final = 24
-"""How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""
+"""How many jobs nest on a thread, at most. Each takes five to fifteen frames of Python's stack."""
 
 CLOSING: Final = 8
 """For how many jobs the release of a tree counts: it takes some five frames for each of its operators."""
@@ -36,7 +35,7 @@ Job = Callable[[], object]
 here = primitives.ThreadLocal()
 """What each thread knows of itself; not there before its first job.
 
-`depth`: how many jobs stand on one another. `waiting`: a deque of the jobs that would have been too many.
+`depth`: how many jobs nest. `waiting`: a deque of the jobs that would have nested too deep.
 `refusing`: the executor that drops a task of a drain now (`drains.drain`), or None.
 """
 
@@ -69,7 +68,7 @@ def launch(job: Job) -> None:
 
 
 def closes(close: Job) -> None:
-    """Run `close`, which releases a tree of operators: what it launches waits sooner, for it stands on a high stack."""
+    """Run `close`, which releases a tree of operators. Jobs that it launches wait sooner: it needs a high stack."""
     if not hasattr(here, "depth"):
         _begin()
     depth: int = here.depth
@@ -83,7 +82,7 @@ def closes(close: Job) -> None:
 
 
 def work(jobs: Iterable[Job]) -> None:
-    """Run `jobs`, in order, behind what waits on this thread already; where the stack is too deep, later."""
+    """Run `jobs`, in order, behind those that wait on this thread already; where the stack is too deep, later."""
     if not hasattr(here, "depth"):
         _begin()
     here.waiting.extend(jobs)
@@ -92,7 +91,7 @@ def work(jobs: Iterable[Job]) -> None:
 
 
 def later(job: Job) -> None:
-    """Run `job` behind what waits on this thread. Only where `others` has said so: then a frame below will."""
+    """Have a frame below run `job`, behind the jobs that wait on this thread. Only where `others` is true."""
     here.waiting.append(job)
 
 
@@ -114,13 +113,13 @@ def _in_turn() -> None:
     while waiting:
         try:
             job = waiting.popleft()
-        except IndexError:  # a collection, or the handler of a signal, has worked them off since
+        except IndexError:  # the garbage collector, or the handler of a signal, has worked them off since
             return
         job()
 
 
 def _work_off() -> None:
-    """What waits when the lowest frame is about to return. A job that raises does not take the others along."""
+    """Run the jobs that wait when the lowest frame is about to return; also those behind a job that raises."""
     here.depth = 1
     try:
         _in_turn()

@@ -1,4 +1,4 @@
-"""Where in a user's program an operator was put into a flow, for the errors that come out of its function.
+"""Notes on an error of a user's function: which operator called it, and the line that put the operator into a flow.
 
 An error gets one note, from the innermost operator it came through. A fused loop has no frame for each of its
 operators; but each of its lines names the step it belongs to (`s3_fn`), and `linecache` has the lines.
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 from reactive_runtime._core.failures.error_carrier import SignalledError, signalled
 from reactive_runtime._core.runtime import primitives
@@ -23,6 +23,7 @@ __all__ = [
     "add_note",
     "an_exception",
     "assembly_location",
+    "caused",
     "no_end",
     "note_assembly",
     "note_step",
@@ -30,6 +31,8 @@ __all__ = [
     "place_of_thread",
     "raised_over",
 ]
+
+E = TypeVar("E", bound=BaseException)
 
 AssemblyLocation = tuple[str, int]
 """A file, and a line in it."""
@@ -76,10 +79,10 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def an_exception(error: BaseException) -> Exception:
-    """What is signalled for `error`: itself; for an exit (`failures.exits`), or a StopIteration, a RuntimeError.
+    """The error to signal for `error`: itself; for an exit (`failures.exits`), or a StopIteration, a RuntimeError.
 
-    So operators, which pass errors on by raising them, never raise an exit that was only reported to them, nor what
-    would be taken for the end of an iterator. Its cause is what was raised.
+    So operators, which pass errors on by raising them, never raise an exit that was only reported to them, nor a
+    StopIteration, which would end an iterator. The cause of the RuntimeError is `error`.
     """
     if isinstance(error, StopIteration):
         fault = RuntimeError("a function of the pipeline raised StopIteration, which is an error and not its end")
@@ -87,13 +90,18 @@ def an_exception(error: BaseException) -> Exception:
         return error
     else:
         fault = RuntimeError(f"a user's code raised {shown(error)}, which is no Exception: it ends the stream")
-    fault.__cause__ = error
     _note_as(error, fault)
+    return caused(fault, error)
+
+
+def caused(fault: E, cause: BaseException) -> E:
+    """`fault`, whose cause is `cause`, as `raise fault from cause` has it."""
+    fault.__cause__ = cause
     return fault
 
 
 def no_end(error: Exception) -> Exception:
-    """What is signalled for an error that was raised: out of its carrier.
+    """The error to signal for one that was raised: out of its carrier.
 
     A StopIteration that a user's function raised is an error, not the end; a generator may have wrapped it.
     """
@@ -106,14 +114,14 @@ def no_end(error: Exception) -> Exception:
 
 
 def _wrapped(error: BaseException) -> StopIteration | None:
-    """The StopIteration that was raised inside of a generator, which has made a RuntimeError of it."""
+    """The StopIteration that a generator has raised, and made a RuntimeError of."""
     cause = error.__cause__
     wrapped = isinstance(error, RuntimeError) and error.args == ("generator raised StopIteration",)
     return cause if wrapped and isinstance(cause, StopIteration) else None
 
 
 def _note_as(error: BaseException, fault: BaseException) -> None:
-    """Take the notes over."""
+    """Copy the notes of `error` to `fault`."""
     there = notes_of(fault)
     for note in [note for note in notes_of(error) if note not in there]:
         add_note(fault, note)
@@ -127,7 +135,7 @@ def raised_over(error: BaseException, failure: BaseException) -> None:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    """An error, what it came out of, and so on."""
+    """An error, its cause or context, and so on."""
     found: dict[int, BaseException] = {}
     while error is not None and id(error) not in found:
         found[id(error)] = error
@@ -136,7 +144,7 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """The notes on an error; a user may have put anything there, also what raises."""
+    """The notes on an error; a user may have put anything there, also an object that raises."""
     try:
         notes = getattr(error, "__notes__", ())
         return [note for note in notes if isinstance(note, str)] if isinstance(notes, list | tuple) else []
@@ -151,7 +159,7 @@ def add_note(error: BaseException, note: str) -> None:
 
 
 def note_assembly(error: BaseException, operator: object, location: AssemblyLocation | None) -> None:
-    """Note on `error` which operator it came out of, unless it is known already."""
+    """Note on `error` which operator it came out of, unless a note says that already."""
     if isinstance(error, SignalledError):
         return  # its publisher has noted it, or is not ours
     if any(_NOTE in note or note.startswith(_NOWHERE) for note in notes_of(error)):
@@ -188,7 +196,7 @@ def note_step(error: BaseException) -> None:
 
 
 def _name_as_written(error: NameError) -> None:
-    """A variable that has no value, of a step in a loop: by the name that it has in the step."""
+    """Give a variable without a value, of a step in a loop, the name that it has in the step."""
     frames = list(_frames(error.__traceback__))
     if not frames or not frames[-1].tb_frame.f_code.co_filename.startswith("<fused"):
         return

@@ -1,8 +1,8 @@
-"""Where a signal goes that can't be delivered: nothing is lost silently.
+"""The hook for signals that can't be delivered: nothing is lost silently.
 
-An error after the end, a subscriber that raised, an element that was accepted and will never be handed on,
-an iterator whose `close` failed: each reaches the hook once, on the thread that noticed. By default it is
-logged under `reactive_runtime`: errors at ERROR with their traceback, discarded elements at DEBUG.
+An error after the end, a subscriber that raised, an element that was accepted and will never be handed on, an iterator
+whose `close` failed: the thread that notices calls the hook with each of them once. The default hook logs it under
+`reactive_runtime`: errors at ERROR with their traceback, discarded elements at DEBUG.
 
 Public as `reactive_runtime.hooks`.
 """
@@ -161,9 +161,9 @@ def error_dropped(reason: str, error: BaseException) -> None:
 
 
 def raised(reason: str, error: BaseException) -> None:
-    """Report what a user's code raised, in a place where no signal can follow. For the `except` that caught it.
+    """Report an error of a user's code, where no signal can follow. For the `except` that caught it.
 
-    What goes on up to the user's own call (see `failures.exits`) is raised again instead.
+    An error that goes on up to the user's own call (see `failures.exits`) is raised again instead.
     """
     if exits.goes_up(error):
         raise error
@@ -171,16 +171,16 @@ def raised(reason: str, error: BaseException) -> None:
 
 
 Listeners = tuple[Callable[[Any], object], ...]
-"""What a discarded element is handed to, beside the hook: each `do_on_discard` downstream of it, the nearest first."""
+"""The listeners to a discarded element, beside the hook: each `do_on_discard` downstream of it, the nearest first."""
 
 Held = list[tuple[object, Listeners]]
 """Elements that were held back when their stream ended, and the listeners of each."""
 
 
 def element_dropped(reason: str, element: object, heard: Listeners = (), *, wanted: bool = False) -> None:
-    """Report an element that was accepted and will not be delivered; `heard`: by these as well.
+    """Report an element that was accepted and will not be delivered, to the hook and to `heard`.
 
-    `wanted`: an operator dropped it because that is what it is for. A flow, alone or in a list or tuple, is abandoned.
+    `wanted`: an operator dropped it, which it is there to do. A flow, alone or in a list or tuple, is abandoned.
     """
     dropped = Dropped(reason, element=element, wanted=wanted)
     if not heard and not isinstance(element, _may_hold_flows):  # most are
@@ -221,7 +221,7 @@ def elements_dropped(reason: str, elements: Iterable[object], heard: Listeners =
 
 
 def held_dropped(reason: str, held: Held) -> None:
-    """`element_dropped` for each of those that were held back."""
+    """`element_dropped` for each element that was held back."""
     if held:
         exits.each([partial(element_dropped, reason, element, heard) for element, heard in held])
 
@@ -239,10 +239,10 @@ U = TypeVar("U")
 
 
 def subscribed(heard: Listeners, subscribe: Callable[[U], object], subscriber: U) -> None:
-    """`subscribe(subscriber)`, for an upstream whose discarded elements are `heard`.
+    """`subscribe(subscriber)`, for an upstream whose discarded elements go to the listeners `heard`.
 
-    They are handed over in the context of this one call: the subscription that is made inside takes them
-    (`listening_downstream`), also where another library's publisher stands in between.
+    The context of this one call has them: the subscription that is made inside takes them (`listening_downstream`),
+    also where another library's publisher stands in between.
     """
     if heard:
         _downstream.set(heard)
@@ -250,10 +250,10 @@ def subscribed(heard: Listeners, subscribe: Callable[[U], object], subscriber: U
 
 
 def listening_downstream() -> Listeners:
-    """Take what `subscribed` hands over to a subscription that is just being made."""
+    """Take the listeners that `subscribed` hands to a subscription that is just being made."""
     heard = _downstream.get()
     if heard:
-        _downstream.set(())  # it is for this flow, and not for what its functions subscribe to
+        _downstream.set(())  # they are for this flow, and not for flows that its functions subscribe to
     return heard
 
 
@@ -261,7 +261,7 @@ _on_retry: Final[ContextVar[Callable[[], object] | None]] = ContextVar("retries"
 
 
 def listen_to_retries(listener: Callable[[], object]) -> None:
-    """Tell `listener` of each attempt after the first, by flows that are subscribed to in this context."""
+    """Have flows that are subscribed to in this context call `listener` before each attempt after the first."""
     _on_retry.set(listener)
 
 

@@ -1,15 +1,15 @@
-"""How an error that an upstream has signalled goes on down, and comes out: what is raised in its place.
+"""The carrier of an error that an upstream has signalled: operators raise the carrier in place of the error.
 
-The problem: operators are generators, and pass errors on by raising them. To raise an exception writes to it: each
-frame that it leaves is put in front of its traceback, and what is being handled becomes its context. But one instance
-may be signalled to many subscribers, on many threads at once: that of `Flow.error(...)`, of a hot source, of a future.
-Then the traceback that one thread reads is another thread's; its frames keep that thread's subscribers alive (3.13);
-and what is put back after the end is not what was there before. Without a GIL that is so in most runs, with one in few.
+The problem: operators are generators, and pass errors on by raising them. To raise an exception writes to it: Python
+puts each frame that it leaves in front of its traceback, and the exception being handled becomes its context. But many
+subscribers, on many threads at once, may get one instance: that of `Flow.error(...)`, of a hot source, of a future.
+Then one thread reads the traceback of another thread, whose frames keep that thread's subscribers alive (3.13), and the
+traceback after the end is not the one before. Without a GIL that is so in most runs, with one in few.
 
-The answer: an error that was signalled is never raised. Inside of a drain a *carrier* is: `carried` makes one, a
-`SignalledError`, for one drain; where the error is handed to a user, or kept, it is taken out (`signalled`). It is the
-carrier's cause, for what looks at the exception that is being handled: `logging.exception` in an `on_error`. And a sink
-that raises the error to its user raises a copy, `own_copy`, one for each that waits.
+The answer: no operator raises an error that was signalled. Inside a drain it raises a *carrier*: `carried` makes one, a
+`SignalledError`, for one drain. `signalled` takes the error out, to hand it to a user, or to keep it. The error is the
+carrier's cause, for code that looks at the exception being handled: `logging.exception` in an `on_error`. A sink that
+raises the error to its user raises a copy, `own_copy`, one for each thread that waits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["SignalledError", "carried", "own_copy", "signalled"]
 E = TypeVar("E", bound=BaseException)
 
 ATTRIBUTES: Final = vars(BaseException)
-"""What Python has each exception's own by, whatever its class does with the names."""
+"""Python's own access to the attributes of an exception, whatever its class does with the names."""
 
 PYTHONS: Final = frozenset(
     item for item in vars(builtins).values() if isinstance(item, type) and issubclass(item, BaseException)
@@ -49,7 +49,7 @@ class SignalledError(Exception):
 
 
 def carried(error: Exception) -> SignalledError:
-    """What is raised for an error that was signalled, or was raised on another thread."""
+    """The carrier to raise for an error that was signalled, or that another thread raised."""
     return error if isinstance(error, SignalledError) else SignalledError(error)
 
 
@@ -59,15 +59,15 @@ def signalled(error: Exception) -> Exception:
 
 
 def own_copy(error: E) -> E:
-    """A copy of an error that was signalled, for one who waits: to raise it adds to no traceback but the copy's.
+    """A copy of an error that was signalled, for one thread that waits: raising it changes the copy's traceback only.
 
-    It has the class, arguments, attributes, notes, cause, context and traceback of the error. No code of the class is
-    called: what its `__init__` made of the arguments is taken over. What cannot be copied like that is given back
-    itself: an error of a class that is written in C, and is not Python's own, or that has a `__del__`.
+    It has the class, arguments, attributes, notes, cause, context and traceback of the error. It takes over whatever
+    `__init__` made of the arguments: no code of the class is called. An error that cannot be copied like that is
+    returned as it is: its class is written in C, and not Python's own, or has a `__del__`.
     """
     try:
         return _copied(error)
-    except Exception:  # it has arguments, or attributes, that its class does not tell of
+    except Exception:  # it has arguments, or attributes, that its class does not declare
         return error
 
 
@@ -93,7 +93,7 @@ def _copied(error: E) -> E:
 
 
 def _native(kind: type[BaseException]) -> type[BaseException]:
-    """The class of Python's own that lays out its instances. TypeError: one in between adds what only C can see."""
+    """The class of Python's own that lays out its instances. TypeError: one in between adds fields that only C sees."""
     while kind not in PYTHONS:
         base: type[BaseException] | None = kind.__base__
         assert base is not None

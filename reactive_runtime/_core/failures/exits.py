@@ -1,11 +1,11 @@
-"""What is raised out of a user's code and is no Exception: an *exit*.
+"""An *exit*: a user's code raises it, and it is no Exception.
 
-Such are `SystemExit`, `KeyboardInterrupt`, `GeneratorExit`, asyncio's `CancelledError`, a `BaseException` of the user's
-own.
+Exits are `SystemExit`, `KeyboardInterrupt`, `GeneratorExit`, asyncio's `CancelledError`, and a user's own
+`BaseException`.
 
-An exit ends the stream it came out of as an error does: the subscriber gets `on_error`, with a RuntimeError whose
-cause is the exit (`assembly.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the
-stack after that depends on the ground it is on:
+An exit ends the stream it came out of as an error does: the subscriber gets `on_error`, with a RuntimeError whose cause
+is the exit (`assembly.an_exception`); the hook gets it if it can't be signalled. Whether it goes on up the stack after
+that depends on the ground it is on:
 
 - *The caller's.* A user has called `subscribe`, `request`, `emit`, `block`, and the code runs inside of that call. The
   exit goes on up, to the user: an interrupt is never swallowed. Each drain on its way closes.
@@ -14,8 +14,8 @@ stack after that depends on the ground it is on:
 
 A KeyboardInterrupt on the main thread is Ctrl-C, and always goes on up.
 
-Also here: the end of the interpreter, when pools refuse. What is under way goes on where it is; see `going_on`. And
-the calls on an executor: `submitted`, `taken_back`.
+At the end of the interpreter pools refuse tasks. Then a stream under way goes on where it is; see `going_on`. The calls
+on an executor, `submitted` and `taken_back`, are here too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from concurrent.futures import Executor, Future
 from concurrent.futures import thread as pools
 from typing import Any, Final, TypeVar
 
+from reactive_runtime._core.failures.assembly import caused
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._support.shown import shown
+from reactive_runtime.errors import RejectedError
 
 __all__ = [
     "Unwinding",
+    "cancelled_in_queue",
     "contained",
     "each",
     "goes_up",
@@ -39,6 +42,8 @@ __all__ = [
     "handed_over",
     "interrupts",
     "is_ending",
+    "not_run_by",
+    "refused_by",
     "submitted",
     "taken_back",
 ]
@@ -51,18 +56,18 @@ here = primitives.ThreadLocal()
 
 
 class Unwinding(BaseException):
-    """The thread itself is taken down: nothing is signalled or reported, everything is closed."""
+    """The thread is taken down: it signals and reports nothing, and closes everything."""
 
 
 def goes_up(error: BaseException) -> bool:
-    """Whether what was raised goes on up, once its stream has ended: an exit, on the caller's ground."""
+    """Whether `error` goes on up, once its stream has ended: an exit does, on the caller's ground."""
     if isinstance(error, Exception):
         return False
     return interrupts(error) or not getattr(here, "streams", False)
 
 
 def interrupts(error: BaseException) -> bool:
-    """Whether it goes on up on any ground: Ctrl-C, and what takes the thread down."""
+    """Whether `error` goes on up on any ground: Ctrl-C does, and an `Unwinding`."""
     if isinstance(error, KeyboardInterrupt):
         return primitives.current_thread() is primitives.main_thread()
     return isinstance(error, Unwinding)
@@ -81,7 +86,7 @@ def contained(call: Callable[..., R], *args: Any) -> R:
 
 
 def each(calls: Iterable[Callable[[], object]]) -> None:
-    """Make every call, whatever the others raise; then raise what the first one did."""
+    """Make every call, whatever the others raise; then raise the first error."""
     raised: BaseException | None = None
     for call in calls:
         try:
@@ -153,6 +158,21 @@ def submitted(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
     else:
         future.set_result(result)
     return future
+
+
+def refused_by(executor: Executor, error: BaseException) -> RejectedError:
+    """The error of a stream whose executor has raised `error` out of `submit`."""
+    return caused(RejectedError(f"{executor_name(executor)} refused to run a stream's task: {error}"), error)
+
+
+def not_run_by(executor: Executor | None) -> RejectedError:
+    """The error of a stream whose task has a result, and never ran."""
+    return RejectedError(f"{executor_name(executor)} did not run a stream's task, and set its future done")
+
+
+def cancelled_in_queue() -> RejectedError:
+    """The error of a stream whose task was cancelled before it ran."""
+    return RejectedError("a stream's task was cancelled in the executor's queue")
 
 
 def _fails_cancelled(*owners: object) -> bool:

@@ -4,19 +4,19 @@ The problem: elements wait in a queue, and the error behind them. A cancel, or a
 queue before the error was read. The upstream has signalled it, and nothing downstream will ever raise it.
 
 The answer: the queue keeps the error as a failure. The reader that comes to it takes it (`reached`), and raises it;
-from there on operators and the subscription answer for it. One that leaves without (`left`) sends it to the hook.
+from there on operators and the subscription answer for it. A reader that leaves before (`left`) sends it to the hook.
 
 An error of a hot source, or of one that is split into groups, goes to many readers. They share a `Spread`, and so do
-the readers further down, across boundaries: it counts those that still have the error before them, and those that have
-come to it. The hook gets it when none has, nor will.
+the readers further down, across boundaries: it counts the readers that still have the error before them, and those that
+have come to it. The hook gets the error when no reader has come to it, nor will.
 
     waiting ──reached──▶ come to ──passed on across a boundary──▶ waiting (of another reader)
        └──left, the last of all──▶ hooked (final)
 
-The hook does not get what is known otherwise: an error that the same drain is just being ended by, or that another
-upstream of it has raised last (`DrainContext.failed`); an exit on its way up to the user's call; a refusal, where the
-stream ends by a refusal too, for it is the same pool that refuses the work on both sides of a boundary; a refusal that
-comes when the stream was cancelled already, and wants no more work.
+The hook does not get an error that a user hears of otherwise: one that ends the same drain, or that another upstream of
+it has raised last (`DrainContext.failed`); an exit on its way up to the user's call; a refusal, where the stream ends
+by a refusal too, since the same pool refuses the work on both sides of a boundary; a refusal that comes when the stream
+was cancelled already, and wants no more work.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Failing(Protocol):
 
 
 class Spread:
-    """What becomes of one error with all its readers. Any thread."""
+    """The readers of one error, and whether any of them delivers it. Any thread."""
 
     __slots__ = ("_came", "_lock", "_lost", "_waiting")
 
@@ -63,7 +63,7 @@ class Spread:
             self._came += 1
 
     def passed_on(self) -> None:
-        """One that came to it has passed it on to a reader of its own."""
+        """A reader that came to it has passed it on to a reader of its own."""
         with self._lock:
             self._came -= 1
 
@@ -74,34 +74,34 @@ class Spread:
             return self._is_lost()
 
     def dropped(self) -> bool:
-        """One that came to it could not deliver it; True: nor can any other."""
+        """A reader that came to it could not deliver it; True: nor can any other."""
         with self._lock:
             self._came -= 1
             return self._is_lost()
 
     def _is_lost(self) -> bool:
-        """Whether it is, and was not before. Called with the lock held."""
+        """Whether no reader delivers it, which was open before. Called with the lock held."""
         before, self._lost = self._lost, self._lost or not (self._waiting or self._came)
         return self._lost and not before
 
 
 class Failure:
-    """An error for one reader, the owner of one drain, who calls all of it."""
+    """An error for one reader: the owner of one drain, which calls all of it."""
 
     __slots__ = ("_known", "_spread", "error")
 
     def __init__(self, error: BaseException, spread: Spread | None = None, *, kept: bool = False) -> None:
-        """`spread`: of all its readers. `kept`: those who come later can have it, and it is lost by none who leaves."""
+        """`spread`: of all its readers. `kept`: later readers can have it, so none that leaves loses it."""
         self.error: BaseException = error  # as it was signalled
         self._spread = spread
-        self._known = kept or _goes_up(error)  # it was raised, or is never to be hooked
+        self._known = kept or _goes_up(error)  # it was raised, or never goes to the hook
         if self._known:
             self._spread = None
         elif spread is not None:
             spread.hold()
 
     def reached(self, drain: Failing | None) -> SignalledError:
-        """What the reader raises now."""
+        """The exception that the reader raises now."""
         if self._spread is not None and not self._known:
             self._spread.come()
         self._known = True
@@ -139,7 +139,7 @@ class Failure:
         return refused or failed.error is self.error or self.is_signalled_as(failed.error)
 
     def is_signalled_as(self, error: BaseException) -> bool:
-        """Whether `error` is this one, or what is signalled in its place; see `an_exception`."""
+        """Whether `error` is this one, or is signalled in its place; see `an_exception`."""
         if isinstance(self.error, Exception) and not isinstance(self.error, StopIteration):
             return error is self.error
         return error is self.error or error.__cause__ is self.error

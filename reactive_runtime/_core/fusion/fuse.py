@@ -1,14 +1,14 @@
-"""Fusion: from a chain of steps, the loop that a person would have written.
+"""Fusion: makes of a chain of steps the loop that a person would have written.
 
-The problem: a pipeline of `map`, `filter`, `map` costs one function call a stage more than the loop it stands
-for, when each stage is an object or a generator (1.6 times the loop; `benchmarks/fused.py`). Nested C iterators
-are quicker, but can't tell a user's `StopIteration` from the end, nor see a `None` between two stages, nor say
-which stage raised.
+The problem: a pipeline of `map`, `filter`, `map` costs one function call a stage more than the loop it stands for,
+when each stage is an object or a generator (1.6 times the loop; `benchmarks/fused.py`). Nested C iterators are quicker,
+but can't distinguish a user's `StopIteration` from the end, nor see a `None` between two stages, nor say which stage
+raised.
 
-The answer: the loop is generated. `Step.on_next` is parsed once a class; for a chain, the bodies are put into one
-another (each `yield x` becomes the next body, with `x` as its element) and the function is compiled, once for
-each sequence of step classes. The functions and the state of a particular pipeline are arguments, so that a
-million pipelines of one shape share one piece of code.
+The answer: this module generates the loop. It parses `Step.on_next` once a class. For a chain, it puts the bodies into
+one another (each `yield x` becomes the next body, with `x` as its element) and compiles the function, once for each
+sequence of step classes. The functions and the state of a particular pipeline are arguments, so that a million
+pipelines of one shape share one piece of code.
 
     for element in upstream:               # map(f) filter(p)
         result = f(element)
@@ -16,27 +16,26 @@ million pipelines of one shape share one piece of code.
         if p(result): yield result
         if stopped: yield PENDING
 
-Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
-innermost, for unbounded demand: no generator is resumed and nothing is counted.
+A loop has two forms. `pull` is a generator of elements. `drive` has the subscriber's `on_next` innermost, for unbounded
+demand: it resumes no generator and counts nothing.
 
 A step with an `on_complete` is the last of its loop, and the next loop iterates over it; one with other than one
-`yield` has a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to
-compile. What an operator remembers from element to element is kept in a local variable too, where `on_next` alone
-writes it (`fusion.reading`). Names of a step's module are read there, when they are used; its local variables get a
-number, and where one might still hold what it held for the element before, it is unbound first.
+`yield` has a loop to itself. So does every seventeenth step: the loop has to stay readable, and quick to compile. An
+attribute that `on_next` alone writes is kept in a local variable too (`fusion.reading`). Names of a step's module are
+read there, when they are used. The step's local variables get a number; one that might still hold its value of the
+element before is unbound first.
 
-Every turn of the first loop looks at `subscription.stopped`, whether or not the element came through: a cancel
-reaches a pipeline that drops everything (3.12). It is a list, which is empty until there is a cancel, and which a loop
-keeps in a local variable: where CPython does not specialise instructions, as 3.13 without a GIL, an attribute is
-several times as slow to read (`benchmarks/free_threaded.py fused`). Every turn of a loop in `on_next` looks, too. A
-`pull` then yields PENDING, which gives the drain a chance to look; a `drive` returns. After
-`subscription.turns_at_most` turns of a loop in `on_next`, a `pull` gives way in the same manner: what one element
-becomes may have no end, and other flows wait for the thread.
+Every turn of the first loop looks at `subscription.stopped`, whether or not the element came through: so a cancel
+reaches a pipeline that drops everything (3.12). `stopped` is a list, empty until there is a cancel, which a loop keeps
+in a local variable: where CPython does not specialise instructions, as 3.13 without a GIL, an attribute is several
+times as slow to read (`benchmarks/free_threaded.py fused`). Every turn of a loop in `on_next` looks, too. A `pull` then
+yields PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription.turns_at_most` turns of a
+loop in `on_next`, a `pull` gives way in the same manner: one element may become elements without end, and other flows
+wait for the thread.
 
-What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
-Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
-serves where fusing is turned off (`REACTIVE_RUNTIME_FUSE=0`, `fusing`): `on_next` is then called as it stands, so that
-a breakpoint in it is hit.
+Tracebacks and debuggers show the lines of the loop, which `linecache` keeps. `unfused` calls `on_next` as it stands. It
+serves where `inspect` does not find the source of a step class, and where fusing is turned off
+(`REACTIVE_RUNTIME_FUSE=0`, `fusing`), so that a debugger stops at a breakpoint in `on_next`.
 """
 
 from __future__ import annotations
@@ -99,12 +98,12 @@ LOOP: Final = 16
 
 
 class Stoppable(Protocol):
-    """What the loops see of a subscription."""
+    """A subscription, as far as the loops know it."""
 
     demanded: bool
-    """Whether an element can go on: what `on_complete` gives waits for it."""
+    """Whether an element can go on: the elements of `on_complete` wait for that."""
     turns_at_most: int
-    """After so many elements that one has become it is time to give way; -1: never."""
+    """The loop gives way after one element has become so many; -1: never."""
 
     @property
     def stopped(self) -> Sequence[bool]:
@@ -115,7 +114,7 @@ class Stoppable(Protocol):
 
 
 class Signalling(Stoppable, Protocol):
-    """What a loop that calls `on_next` itself sees of a subscription."""
+    """A subscription, as far as a loop knows it that calls `on_next` itself."""
 
     def subscriber_raised(self, error: BaseException) -> None: ...
 
@@ -123,14 +122,14 @@ class Signalling(Stoppable, Protocol):
 
 
 class Unstopped:
-    """Stands in where there is no cancel: the thread that iterates just stops."""
+    """A subscription without a cancel: the thread that iterates just stops."""
 
     stopped: Sequence[bool] = ()
     demanded = True
     turns_at_most = -1
 
     def give_way(self) -> None:
-        """It is never asked to."""
+        """No loop calls it."""
 
 
 Pull = Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable], Generator[Any, None, None]]
@@ -138,11 +137,11 @@ Pull = Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable], Generator[
 
 @dataclass(frozen=True)
 class Chain:
-    """What was made of one sequence of step classes."""
+    """The loops of one sequence of step classes."""
 
     pull: Pull
     drive: Callable[[Iterable[Any], Sequence[Step[Any, Any]], Signalling, Callable[[Any], object]], bool] | None
-    """True: the end was reached; False: stopped by `subscription.stopped`. None: can't be had here."""
+    """True: the end was reached; False: stopped by `subscription.stopped`. None: there is no such loop."""
 
 
 _fusing = os.environ.get("REACTIVE_RUNTIME_FUSE", "1") != "0"  # written by `fusing` alone; one store, one load
@@ -226,7 +225,7 @@ def pulled(upstream: Iterator[Any], steps: Sequence[Step[Any, Any]], subscriptio
 def unfused(
     upstream: Iterable[Any], steps: Sequence[Step[Any, Any]], subscription: Stoppable
 ) -> Generator[Any, None, None]:
-    """The chain as nested generators: slower, and the meaning that the fused loop has to keep."""
+    """The chain as nested generators: slower, and the reference for the fused loop."""
     elements = _checked(upstream, subscription)
     for step in steps:
         elements = _one(elements, step, subscription)
@@ -262,7 +261,7 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
 
 
 def _given(step: Step[Any, Any], given: Any, subscription: Stoppable) -> Generator[Any, None, Any]:
-    """What one of its methods gives: a generator's elements, or, of a plain function, nothing."""
+    """The elements that one of its methods yields; a plain function yields none."""
     if not inspect.isgenerator(given):
         return given
     turns = 0

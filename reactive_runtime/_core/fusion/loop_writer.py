@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reactive_runtime._core.fusion.reading import (
+    BINDING,
     Method,
     StepSource,
     captured,
@@ -31,7 +32,7 @@ class LoopWriter:
         self.stages = stages
         self.first = first
         self.drive = drive
-        self.names: dict[str, Any] = {}  # what the text names: the modules of the steps
+        self.names: dict[str, Any] = {}  # the modules of the steps, by the names that the text has for them
 
     def text(self) -> str:
         """The function `loop`, as Python code."""
@@ -85,11 +86,11 @@ class LoopWriter:
         return self._look().splitlines() if self.first else []
 
     def _look(self) -> str:
-        """At the end of a turn: is there an end to it?"""
+        """The look at the stop sign, at the end of a turn."""
         return f"if stopped:\n    {'return False' if self.drive else 'yield PENDING'}\n"
 
     def _look_inside(self) -> str:
-        """`_look`, in a loop of `on_next`."""
+        """The same in a loop of `on_next`."""
         if self.drive:
             return self._look()
         return (
@@ -128,12 +129,12 @@ class LoopWriter:
         return ast.unparse(ast.fix_missing_locations(ast.Module(body, [])))
 
     def _sink(self, value: ast.expr) -> list[ast.stmt]:
-        """What the last stage's `yield` becomes."""
+        """The statements for a `yield` of the last stage."""
         if not self.drive:
             return [ast.Expr(ast.Yield(value))]
         named = [] if isinstance(value, ast.Name) else [ast.Assign([ast.Name("given", ast.Store())], value)]
         element = value.id if isinstance(value, ast.Name) else "given"
-        # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
+        # `try` costs nothing until something is raised, and distinguishes the subscriber's fault from an operator's.
         text = (
             f"if stopped:\n    subscription.too_late({element})\n    return False\n"
             f"try:\n    on_next({element})\n"
@@ -144,10 +145,7 @@ class LoopWriter:
         return [*named, *ast.parse(text).body]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:
-        """What a `yield` of `on_complete` becomes.
-
-        It may be reached by looking for the end, and an element takes demand.
-        """
+        """The statements for a `yield` of `on_complete`, which a look for the end runs without demand."""
         if self.drive:
             return self._sink(value)
         step = f"s{len(self.stages) - 1}"
@@ -175,7 +173,7 @@ def _bound_and_run(name: str, body: str, value: ast.expr) -> list[ast.stmt]:
 
 
 class _Rename(ast.NodeTransformer):
-    """Gives a stage's names a number of their own, and puts the next body where it yields."""
+    """Gives a stage's names a number of their own, and puts the next body where the stage yields."""
 
     def __init__(
         self,
@@ -223,23 +221,11 @@ class _Rename(ast.NodeTransformer):
             return node
         return ast.Call(ast.Name("look_up", ast.Load()), [module, ast.Constant(name)], [])
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
-        return self._numbered(node, "name")
-
-    def visit_MatchAs(self, node: ast.MatchAs) -> ast.AST:
-        return self._numbered(node, "name")
-
-    def visit_MatchStar(self, node: ast.MatchStar) -> ast.AST:
-        return self._numbered(node, "name")
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.AST:
-        return self._numbered(node, "rest")
-
-    def _numbered(self, node: ast.AST, field: str) -> ast.AST:
-        name = getattr(node, field)
-        if name is not None:
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        field = BINDING.get(type(node), "")
+        if (name := getattr(node, field, None)) is not None:
             setattr(node, field, f"v{self.index}_{name}")
-        return self.generic_visit(node)
+        return super().generic_visit(node)
 
     def _comprehension(self, node: Any) -> ast.expr:
         first = node.generators[0]
@@ -319,7 +305,7 @@ class _Rename(ast.NodeTransformer):
         value = self.visit(node.value.value)
         if something or (node.lineno, node.col_offset) in self.method.sure:
             return self.into(value)
-        # 2.13: the one place for what a step may yield, which it has not looked at itself.
+        # 2.13: the one place that looks for a None that the step has not looked for itself.
         name = f"y{self.index}"
         check = f"if {name} is None:\n    raise none_yielded(s{self.index})"
         assign = ast.Assign([ast.Name(name, ast.Store())], value)

@@ -1,14 +1,14 @@
-"""Reads the class of a step: what a fused loop may do otherwise of its methods, and what it refuses.
+"""Reads the class of a step: what a fused loop may change about its methods, and what it refuses.
 
-A fused loop runs the bodies of many steps in one function, for all elements. So a body is not called, and three things
-differ from a method that is: names live on from one element to the next; the class around it is gone; attributes are
-kept in local variables. Where that can make a difference, either the loop takes care of it, or the class is refused,
-with the line and the reason, when it is defined (`refuse`). Inside the package it is refused when it is first used,
-since reading sources takes time at every import; a test reads all that are here.
+A fused loop runs the bodies of many steps in one function, for all elements. It does not call them, and three things
+differ from a method that is called: names live on from one element to the next; the class around the body is gone;
+attributes are kept in local variables. Where that can make a difference, the loop takes care of it, or `refuse` refuses
+the class when it is defined, with the line and the reason. A class of the package is refused when it is first used,
+since reading sources takes time at every import; a test reads all of them.
 
-Attributes are kept in a local variable if the loop is the only one to write them. The source shows that, as
-long as `self` goes nowhere: `on_next`, `on_complete` and `reset` may name `self` only to reach an attribute or a
-method, or to show it in a text. What other methods write, and what they may write, is not kept.
+The loop keeps an attribute in a local variable if it is the only writer. The source shows that as long as `self` goes
+nowhere: `on_next`, `on_complete` and `reset` may name `self` only to reach an attribute or a method, or to show it in a
+text. An attribute that another method writes, or may write, is not kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,17 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 from reactive_runtime._core.fusion.step import STOP, Step
 
-__all__ = ["Method", "StepSource", "captured", "is_attribute_of_self", "is_builtin", "own_names", "refuse", "source_of"]
+__all__ = [
+    "BINDING",
+    "Method",
+    "StepSource",
+    "captured",
+    "is_attribute_of_self",
+    "is_builtin",
+    "own_names",
+    "refuse",
+    "source_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +200,7 @@ def _place_of(function: Any) -> tuple[str, int]:
 
 
 def _not_plain(function: Any, name: str) -> str | None:
-    """What makes it something else than a method written with `def`, which takes `self` and the element."""
+    """Why it is no method written with `def`, which takes `self` and the element; None: it is one."""
     if not inspect.isfunction(function) or hasattr(function, "__wrapped__") or function.__name__ == "<lambda>":
         return "is not a method that is written with `def`, and not decorated"
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -211,6 +221,15 @@ def _not_plain(function: Any, name: str) -> str | None:
 # -- names -----------------------------------------------------------------------------------------------------------
 
 
+BINDING: Final[dict[type[ast.AST], str]] = {
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+}
+"""The nodes, other than names, that give a variable a value, and the field that has its name, or None."""
+
+
 class _Stores(ast.NodeVisitor):
     """The names that are assigned or deleted, in the scope of the function itself."""
 
@@ -221,22 +240,10 @@ class _Stores(ast.NodeVisitor):
         if not isinstance(node.ctx, ast.Load):
             self.names.add(node.id)
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        self._named(node, node.name)
-
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
-        self._named(node, node.name)
-
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        self._named(node, node.name)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self._named(node, node.rest)
-
-    def _named(self, node: ast.AST, name: str | None) -> None:
-        if name is not None:
+    def generic_visit(self, node: ast.AST) -> None:
+        if (name := getattr(node, BINDING.get(type(node), ""), None)) is not None:
             self.names.add(name)
-        self.generic_visit(node)
+        super().generic_visit(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
         self.visit(node.iter)  # its target is its own; but `:=` in it is not
@@ -256,17 +263,13 @@ def _stores(nodes: Sequence[ast.AST]) -> set[str]:
 
 def _names(node: ast.AST) -> set[str]:
     """All names in it, also those of comprehensions and lambdas: more than are meant, where they are reused."""
-    kinds: dict[str, Any] = {
-        "id": ast.Name,
-        "name": (ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
-        "rest": ast.MatchMapping,
-    }
-    found = (getattr(item, field) for item in ast.walk(node) for field, kind in kinds.items() if isinstance(item, kind))
+    fields: dict[type[ast.AST], str] = {ast.Name: "id", **BINDING}
+    found = (getattr(item, fields.get(type(item), ""), None) for item in ast.walk(node))
     return {name for name in found if name is not None}
 
 
 def _bound_first(name: str, block: list[ast.stmt]) -> bool:
-    """Whether the first that happens to the name, whenever the block runs, is that it gets a value."""
+    """Whether the name gets a value, whenever the block runs, before the block reads it."""
     mentions = [statement for statement in block if name in _names(statement)]
     first = mentions[0]
     if isinstance(first, ast.Assign | ast.AnnAssign):
@@ -349,6 +352,22 @@ _HANDED_OUT: Final = (
     "hands out `self`, and a write to it from elsewhere would not be seen: pass what is needed, or keep the state in an"
     " object of its own"
 )
+_LEAVES: Final = "uses break or continue, which would leave the fused loop; use a condition or STOP"
+_IMPORTS: Final = "imports: do that at the top of the module"
+_REFUSED: Final[dict[type[ast.AST], str]] = {
+    ast.Yield: "uses what `yield` returns, which is nothing",
+    ast.YieldFrom: "has `yield from`; write the loop",
+    ast.Continue: _LEAVES,
+    ast.Break: _LEAVES,
+    ast.Import: _IMPORTS,
+    ast.ImportFrom: _IMPORTS,
+}
+_CATCHES: Final = "yields inside `try`, where it would catch what comes later in the pipeline"
+_REFUSED_AROUND_YIELD: Final[dict[type[ast.AST], str]] = {
+    ast.Try: _CATCHES,
+    ast.TryStar: _CATCHES,
+    ast.With: "yields inside `with`, which would see what is raised later in the pipeline",
+}
 _REFLECTION: Final = frozenset(("__dict__", "__setattr__", "__delattr__", "__getattribute__", "__class__"))
 _SCOPES: Final = frozenset(("locals", "globals", "vars", "dir", "eval", "exec"))
 _LOOKING: Final = frozenset(("type", "isinstance", "repr", "str", "id", "format"))
@@ -361,7 +380,7 @@ def is_attribute_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 
 def _handed_out(tree: ast.AST) -> list[ast.Name]:
-    """Where `self` is named otherwise than to reach an attribute, to show it, or to ask for its class."""
+    """The places that name `self` otherwise than to reach an attribute, to show it, or to ask for its class."""
     harmless = set()
     for node in ast.walk(tree):
         if (isinstance(node, ast.Attribute) and node.attr not in _REFLECTION) or isinstance(node, ast.FormattedValue):
@@ -373,7 +392,7 @@ def _handed_out(tree: ast.AST) -> list[ast.Name]:
 
 
 class _Faults(ast.NodeVisitor):
-    """What of `on_next` or `on_complete` can't be fused."""
+    """Finds what can't be fused in `on_next` or `on_complete`."""
 
     def __init__(self, method: Method) -> None:
         self.method = method
@@ -446,43 +465,24 @@ class _Faults(ast.NodeVisitor):
         else:
             self.visit(node.value.value)
 
-    def visit_Yield(self, node: ast.Yield) -> None:
-        self.fault(node, "uses what `yield` returns, which is nothing")
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> None:
-        self.fault(node, "has `yield from`; write the loop")
-
     def visit_Return(self, node: ast.Return) -> None:
         value = node.value
         if not (isinstance(value, ast.Name) and self.method.scope.get(value.id) is STOP):
             self.fault(node, "returns something other than STOP; use if/else")
-
-    def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        if any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
-            self.fault(node, "yields inside `try`, where it would catch what comes later in the pipeline")
-        self.generic_visit(node)
-
-    visit_TryStar = visit_Try  # noqa: N815
-
-    def visit_With(self, node: ast.With) -> None:
-        if any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
-            self.fault(node, "yields inside `with`, which would see what is raised later in the pipeline")
-        self.generic_visit(node)
-
-    def visit_Continue(self, node: ast.Continue | ast.Break) -> None:
-        self.fault(node, "uses break or continue, which would leave the fused loop; use a condition or STOP")
-
-    visit_Break = visit_Continue  # noqa: N815
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.fault(node, f"assigns {', '.join(node.names)} of the scope around it: call a function that does")
 
     visit_Nonlocal = visit_Global  # noqa: N815
 
-    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
-        self.fault(node, "imports: do that at the top of the module")
-
-    visit_ImportFrom = visit_Import  # noqa: N815
+    def generic_visit(self, node: ast.AST) -> None:
+        if (reason := _REFUSED.get(type(node))) is not None:
+            self.fault(node, reason)
+            return
+        reason = _REFUSED_AROUND_YIELD.get(type(node))
+        if reason is not None and any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
+            self.fault(node, reason)
+        super().generic_visit(node)
 
 
 def _refuse_late_attributes(kind: type[Step[Any, Any]], methods: list[Method]) -> None:
@@ -568,7 +568,7 @@ def _nested(tree: ast.AST) -> list[ast.AST]:
 
 
 def _plain_targets(tree: ast.AST) -> Iterator[ast.expr]:
-    """What is assigned by `self.x = …` or `self.x += …`."""
+    """The targets of `self.x = …` and `self.x += …`."""
     for node in ast.walk(tree):
         found = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []

@@ -1,8 +1,8 @@
 """The base of a synchronous operator: for each element, emit any number of elements.
 
-A step is written once, as a generator method. From it `fusion.fuse` makes the loop that runs: the steps of a
-pipeline are put into one another, and every `yield` becomes the next step's body. The method as it stands is
-the reference that a property test holds the fused loop to, and the fallback where source code is not at hand.
+A step is written once, as a generator method. `fusion.fuse` makes of it the loop that runs: it puts the steps of a
+pipeline into one another, and every `yield` becomes the next step's body. The method as it stands is the reference that
+a property test holds the fused loop to, and the fallback where source code is not at hand.
 
 To write one:
 
@@ -11,7 +11,7 @@ To write one:
 - `dispose(self)` releases what it holds, and returns the elements that are kept back, for the hook.
 - State lives in `self`, made by `__init__`, or by `reset` where it is a container; each subscription works on a copy
   of its own (`copy`).
-- What can't be put into a loop is refused when the class is defined, with the line and the reason (`fusion.reading`):
+- A class that can't be put into a loop is refused when it is defined, with the line and the reason (`fusion.reading`):
   a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
   the class, a function inside of `on_next`; an attribute that `on_next` is the first to assign; `self` handed to
   other code, which might write to it; an instance that is given an `on_next` or `on_complete` of its own.
@@ -38,7 +38,7 @@ STOP: Final = sentinel("STOP", __name__)
 """Returned by `on_next`: the stream is complete, the upstream is to be cancelled."""
 
 Each = Generator[R, None, Any]
-"""What `on_next` is: a generator, which may return STOP."""
+"""The type of `on_next`: a generator, which may return STOP."""
 
 
 _PACKAGE: Final = __name__.partition(".")[0]
@@ -58,13 +58,13 @@ class Step(Generic[T, R]):
     at once, without waiting for more demand (2.9)."""
 
     due: Any = None
-    """What `on_complete` has given, while it waits for demand; for the hook."""
+    """An element of `on_complete`, while it waits for demand; for the hook."""
 
     location: AssemblyLocation | None = None
-    """Where it was put into a flow."""
+    """The line that put it into a flow."""
 
     hears: Callable[[Any], object] | None = None
-    """Called with each element that is discarded further upstream."""
+    """A listener to each element that is discarded further upstream."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         """SyntaxError where the step can't be fused."""
@@ -76,11 +76,11 @@ class Step(Generic[T, R]):
                 reading.refuse(cls)
 
     def on_next(self, element: T) -> Each[R] | None:
-        """What `element` becomes."""
+        """The elements that `element` becomes."""
         raise NotImplementedError
 
     def on_complete(self) -> Iterator[R]:
-        """What is left over when the upstream has completed."""
+        """The elements that are left when the upstream has completed."""
         raise NotImplementedError
 
     def upstream_demand(self, n: int) -> int:
@@ -88,7 +88,7 @@ class Step(Generic[T, R]):
         return n
 
     def dispose(self) -> Iterable[object]:
-        """The stream is over: release everything; return what was accepted and not handed on, for the hook."""
+        """The stream is over: release everything; return the elements accepted and not handed on, for the hook."""
         return ()
 
     def holds(self) -> bool:
@@ -101,7 +101,7 @@ class Step(Generic[T, R]):
         return cls.expands or cls.on_complete is not Step.on_complete
 
     def reset(self) -> None:
-        """Make what a subscription must not share with another one: lists, sets."""
+        """Make the lists and sets that a subscription must not share with another one."""
 
     def copy(self) -> Self:
         """The step for a new subscription."""
@@ -116,7 +116,7 @@ class Step(Generic[T, R]):
 
 
 def heard_above(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Listeners:
-    """The listeners to what is discarded upstream of the steps; `heard`: downstream of them."""
+    """The listeners to elements discarded upstream of the steps; `heard`: downstream of them."""
     for step in reversed(steps):
         if step.hears is not None:
             heard = (step.hears, *heard)
@@ -133,7 +133,7 @@ def own_method(step: Step[Any, Any]) -> TypeError:
 
 
 def release_held(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Held:
-    """Close all of them; what they held, for the hook, and its listeners. `heard`: downstream of them."""
+    """Close all of them; return the elements they held, for the hook, with the listeners. `heard`: downstream."""
     held: dropping.Held = []
     exit_: BaseException | None = None
     for at, step in enumerate(steps):

@@ -1,13 +1,14 @@
-"""The subscription of everything in the package: an iterator, drained to a subscriber by demand.
+"""The subscription of every publisher in the package: it drains an iterator to a subscriber, by demand.
 
     opening ──first turn──▶ active ──end, error, cancel, invalid demand──▶ closed (final, 1.6, 1.7)
 
-The drain's owner moves the state; `request` and `cancel` only leave notes, from any thread (3.4, 3.5). What
-the owner does, in this order: an invalid demand or a cancel first; then elements, as many as are demanded; then
-the end, as soon as it can be known. The subscriber's calls are all made by the owner, and so are serial (1.3).
+The drain's owner moves the state; `request` and `cancel` only leave notes, from any thread (3.4, 3.5). The owner sees
+first to an invalid demand or a cancel; then to elements, as many as are demanded; then to the end, as soon as it can be
+known. The owner alone calls the subscriber, so signals are serial (1.3).
 
-A cancel or an invalid demand is also noted in `stopped`, which the loops look at after each element without a lock.
-That look may be late by one element (1.8, 2.8), never wrong: what to do about it is read under the lock.
+`request` and `cancel` also note an invalid demand or a cancel in `stopped`, which the loops look at after each element
+without a lock. That look may be late by one element (1.8, 2.8), never wrong: the owner then reads under the lock what
+to do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain import BATCH, CLOSED
 from reactive_runtime._core.drains.drain_context import WORK, DrainContext
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.assembly import an_exception, no_end, note_step
+from reactive_runtime._core.failures.assembly import an_exception, caused, no_end, note_step
 from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, chain_of, name_source, none_element, pulled
@@ -42,7 +43,7 @@ _END: Final = sentinel("_END", __name__)
 
 
 def invalid_demand(n: object) -> Exception:
-    """What `request(n)` is answered with where `n` is not valid (3.9)."""
+    """The error of `request(n)`, where `n` is not valid (3.9)."""
     if isinstance(n, bool) or not isinstance(n, int):
         return TypeError(f"request({shown(n)}): demand is an int of at least 1, not a {type(n).__name__} (3.9)")
     return ValueError(f"request({shown(n)}): demand is at least 1, and adds up (3.9)")
@@ -129,7 +130,7 @@ class PulledSubscription(DrainContext):
         self.end_came()
 
     def reads(self) -> tuple[Pollable | None, Sequence[Step[Any, Any]]]:
-        """What it pulls from, and the steps: a look from any thread, for a message. None: it is closed."""
+        """Its pollable source, and the steps: a look from any thread, for a message. None: it is closed."""
         return self._pollable, self._steps
 
     # -- the drain's side: its owner only ----------------------------------------------------------------------
@@ -155,11 +156,11 @@ class PulledSubscription(DrainContext):
                 stopped = bool(self.stopped)
             self._launch()
             if not stopped:  # else nothing is begun: the drain's own thread, which may be late, closes the source
-                # Last: what the upstream signals right away finds a drain that runs.
+                # Last: signals that the upstream sends right away find a drain that runs.
                 trampoline.launch(partial(self._connect, pollable) if expected else pollable.connect)
 
     def _connect(self, pollable: Pollable) -> None:
-        if type(pollable) is PrefetchQueue:  # it is expected by itself; what it brings may have no end
+        if type(pollable) is PrefetchQueue:  # it notes that it is expected; its elements may have no end
             self.came()
             pollable.connect()
         else:
@@ -200,7 +201,7 @@ class PulledSubscription(DrainContext):
         return self.home is not None or type(self._subscriber) is PrefetchQueue
 
     def _exited(self, error: BaseException) -> int:
-        """An exit came out of a user's code: the end of the stream; where a user has called, it goes on up as well."""
+        """An exit came out of a user's code, and ends the stream; where a user has called, it goes on up as well."""
         up = goes_up(error)
         if self._pollable is not None and isinstance(error, Unwinding):
             self._close()
@@ -224,7 +225,7 @@ class PulledSubscription(DrainContext):
         except Exception as error:
             self._end(error)
             return False
-        # What comes out of here is checked (2.13): a subscriber of ours may have a shorter way in.
+        # The elements were checked (2.13): a subscriber of ours may have a shorter way in.
         self._on_next = getattr(self._subscriber, "on_checked_next", self._subscriber.on_next)
         return True
 
@@ -243,7 +244,7 @@ class PulledSubscription(DrainContext):
         return self._end("complete" if ended else None)
 
     def _emit(self, allowance: int, demand: int = 0) -> int:
-        """Deliver up to `allowance` elements, and what can be known of the end. `demand`: where there is more of it."""
+        """Deliver up to `allowance` elements, and the end, if it is known. `demand`: where there is more of it."""
         subscriber, pollable = self._subscriber, self._pollable
         assert subscriber is not None
         assert pollable is not None
@@ -292,7 +293,7 @@ class PulledSubscription(DrainContext):
         return taken, False
 
     def _hand_on(self, elements: Iterator[Any]) -> tuple[int, bool]:
-        """`_deliver`, for elements that have been made already: no cancel comes while one is."""
+        """`_deliver`, for elements that have been made already: no cancel comes while one is made."""
         on_next, stopped = self._on_next, self.stopped
         assert on_next is not None
         taken = 0
@@ -350,7 +351,7 @@ class PulledSubscription(DrainContext):
         return False
 
     def subscriber_raised(self, error: BaseException) -> None:
-        """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
+        """2.13: a subscriber that raises out of a signal has cancelled; the error goes to the hook, not back to it."""
         with self.lock:
             self._cancelled = True
             self.stopped.append(True)
@@ -449,12 +450,8 @@ def _prefetch_queue_of(subscriber: Any) -> PrefetchQueue | None:
 
 
 def _broke(what: str, error: BaseException) -> BaseException:
-    """What the hook gets for what a subscriber raised; an exit as it is."""
-    if not isinstance(error, Exception):
-        return error
-    report = SubscriberError(what)
-    report.__cause__ = error
-    return report
+    """The error of a subscriber, as the hook gets it; an exit as it is."""
+    return caused(SubscriberError(what), error) if isinstance(error, Exception) else error
 
 
 def _drive_plain(

@@ -1,18 +1,18 @@
-"""One list of elements with many readers: what every hot source is built on.
+"""The base of every hot source: one list of elements with many readers.
 
 The problem: all subscribers see one order, a late one a suffix of it; each reads at its own pace, and the slowest has
 to hold the source back. A queue for each of them costs n copies of an element, n locks, and a look at n queues to know
 how much room there is.
 
-The answer: the elements are linked once, and each subscriber has a *reader*, a place in the list. What all of them have
-passed is garbage, and what late subscribers are to see is kept by the multicaster's own place. The room there is
-follows from the hindmost reader; `_standing` counts the readers at each place, so that the hindmost is known without a
-search. An element costs a step of each reader, and nothing else grows with their number.
+The answer: the elements are linked once, and each subscriber has a *reader*, a place in the list. Elements that all of
+them have passed are garbage; the multicaster's own place keeps the elements for late subscribers. The hindmost reader
+determines how much room there is. `_standing` counts the readers at each place, so that no search is needed to find it.
+An element costs a step of each reader, and nothing else grows with their number.
 
 A reader behind a boundary *reads ahead*: as many elements more may wait for it as the boundary has room for, and it
-takes what has come in pieces, with the lock for each piece. It hears of an element only when it has found nothing: what
-comes while it is at work it finds by itself, before it rests. So a source with many subscribers on a pool works
-them off with few tasks, and they are not in one another's way.
+takes elements in pieces, with the lock for each piece. An element wakes it only after it has found none: elements that
+come while it is at work, it finds before it rests. So a source with many subscribers on a pool needs few tasks for
+them, and they do not disturb one another.
 
          _first (what a late one begins with)          _tail (empty; the next element goes here)
            ▼                                             ▼
@@ -20,10 +20,10 @@ them off with few tasks, and they are not in one another's way.
                     ▲                 ▲
                   reader            reader
 
-Guarantees: one lock owns the list, the places, and what the upstream was asked for; so an element that was asked for
-always has its place. It is not held while a subscriber is woken, or the upstream asked. An element goes to all or to
-none: where one subscriber has no room, the emission is refused. Behind an upstream that never happens, since the
-multicaster asks for no more than the slowest has room for.
+Guarantees: one lock owns the list, the places, and the demand on the upstream; so an element that was asked for always
+has its place. No thread holds the lock while it wakes a subscriber, or asks the upstream. An element goes to all or to
+none: where one subscriber has no room, the multicaster refuses the emission. Behind an upstream that never happens,
+since the multicaster asks for no more than the slowest has room for.
 
     open ──end──▶ over (final)
       └──released (auto_cancel, disconnect)──▶ the upstream is cancelled, now or as soon as it comes (final)
@@ -40,11 +40,11 @@ from typing import Any, Final
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.assembly import an_exception
-from reactive_runtime._core.failures.exits import Unwinding, goes_up
+from reactive_runtime._core.failures.assembly import an_exception, caused
+from reactive_runtime._core.failures.exits import Unwinding
 from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.fuse import PENDING
-from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream
+from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream, call_raised
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._core.sources.core_flow import CoreFlow
@@ -56,7 +56,7 @@ __all__ = ["EmitResult", "Multicaster", "Reader", "wake_all"]
 
 
 class EmitResult(enum.Enum):
-    """What became of an element that was emitted. Only `OK` delivers it, to every subscriber there is."""
+    """The fate of an element that was emitted. Only `OK` delivers it, to every subscriber there is."""
 
     OK = "ok"
     OVERFLOW = "overflow"
@@ -72,7 +72,7 @@ class EmitResult(enum.Enum):
 class _Node:
     """A place in the list. Empty while it is the last one; then `element` and `next` are set once.
 
-    A place before the tail never changes: who has seen the tail, under the lock, reads up to there without it.
+    A place before the tail never changes: a thread that has seen the tail, under the lock, reads up to there without.
     """
 
     __slots__ = ("element", "next")
@@ -112,9 +112,9 @@ class Reader(Pollable):
     def __init__(self, multicaster: Multicaster, node: _Node, position: int, entered: int, ahead: int) -> None:
         """For `Multicaster.enter`: begin at `node`; `entered` is where the list ended when the subscriber came."""
         self._multicaster = multicaster
-        self._node = node  # the drain's owner; what comes next
+        self._node = node  # the drain's owner; the next element
         self._position = position  # the drain's owner; its number
-        self._entered = entered  # what lies before was replayed, and takes no room
+        self._entered = entered  # elements before it were replayed, and take no room
         self._ahead = ahead  # so many more may wait for it
         self._stands = max(position + ahead, entered)  # the multicaster's lock; see `Multicaster._standing`
         self._chunk: Iterator[Any] = iter(())  # the drain's owner; taken out of the list, and not handed on
@@ -128,7 +128,7 @@ class Reader(Pollable):
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
     def upstream(self) -> Upstream | None:
-        """Through what the multicaster calls its source, while it is connected to one."""
+        """The calls of the multicaster on its source, while it is connected to one."""
         with self._multicaster._lock:
             return self._multicaster._upstream
 
@@ -158,10 +158,10 @@ class Reader(Pollable):
         return paced(elements, self._drain) if self._paced else elements
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
-        """What has come, in pieces; PENDING where there is nothing; the end at the end.
+        """The elements that have come, in pieces; PENDING where there are none; the end at the end.
 
-        The lock is taken once for a piece: what lies between two places of the list never changes. What was handed on
-        makes room in batches, as a prefetch queue is refilled.
+        The lock is taken once for a piece: the part of the list between two places never changes. Elements handed on
+        make room in batches, as a prefetch queue is refilled.
         """
         multicaster, drain = self._multicaster, self._drain
         assert drain is not None
@@ -188,7 +188,7 @@ class Reader(Pollable):
                     node = node.next
                 self._node, self._position = node, self._position + n
                 self._chunk = iter(elements)
-                del elements  # what is handed on is not kept until something further comes
+                del elements  # keep no element that was handed on until a further one comes
                 yield self._chunk
                 self._chunk = iter(())  # without a GIL the iterator of a list keeps the list when it has ended
                 passed += n
@@ -317,7 +317,7 @@ class Multicaster:
         return reader
 
     def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
-        """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
+        """The subscriber wants no more. Returns the elements kept for it alone, and the error it ends with."""
         with self._lock:
             reader.gone = True
             left = self._waiting_for(reader)
@@ -341,7 +341,7 @@ class Multicaster:
         return left, failure
 
     def _waiting_for(self, reader: Reader) -> list[Any]:
-        """Called with the lock held. What is replayed to others is not lost."""
+        """The elements that wait for it, and are not replayed to others. Called with the lock held."""
         chunk = list(reader._chunk)
         node, number = reader._node, reader._position
         left = chunk[: max(0, self._first_number - (number - len(chunk)))]
@@ -420,7 +420,7 @@ class Multicaster:
         return EmitResult.OK
 
     def _to_wake(self) -> Iterable[DrainContext]:
-        """Those that an element is news to. Called with the lock held."""
+        """The drains to wake for an element. Called with the lock held."""
         if self._woken is None:
             self._woken = tuple(reader._drain for reader in self._readers if reader._drain and not reader._ahead)
         if not self._waiting:
@@ -429,7 +429,7 @@ class Multicaster:
         return chain(self._woken, waiting)
 
     def _drains(self) -> list[DrainContext]:
-        """Those of all readers. Called with the lock held."""
+        """The drains of all readers. Called with the lock held."""
         return [reader._drain for reader in self._readers if reader._drain is not None]
 
     def _room(self) -> int:
@@ -439,7 +439,7 @@ class Multicaster:
         return self.capacity - (self._end - self._least if self._readers else 0)
 
     def end(self, error: BaseException | None = None, *, raised: bool = False) -> bool:
-        """No more elements; False: it had ended. `raised`: the error, or what it is made of, goes up to a caller."""
+        """End; False: it had ended. `raised`: the error, or its cause, goes up to a caller."""
         with self._lock:
             if self._over:
                 return False
@@ -517,14 +517,13 @@ class Multicaster:
             self.more_room()
 
     def abandoned(self, error: BaseException) -> None:
-        """Something on the thread of the source raised what is never swallowed, and that is its end, for all."""
+        """The thread of the source raised an exit, and that is the end of the source, for all its subscribers."""
         lost = RejectedError(
             f"the thread of a shared source was left by {type(error).__name__}, raised by the source or by one of its"
             " subscribers, and the source ends for all of them"
         )
-        lost.__cause__ = error
         self.disconnect()
-        self.end(lost, raised=True)
+        self.end(caused(lost, error), raised=True)
 
     def on_error(self, error: BaseException, /) -> None:
         error = signalled_error(error, "the publisher")
@@ -535,20 +534,10 @@ class Multicaster:
         self.end()
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
-        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
-        fault = NoneSignalledError.or_else(fault, error, self)
-        if not goes_up(error):
-            self.on_error(fault)
-            return
-        if not isinstance(error, Unwinding):
-            self.end(fault, raised=True)
-        raise error
+        call_raised(self, error, fault, partial(self.end, raised=True))
 
     def begins(self, source: CoreFlow[Any], operator: str) -> None:
-        """See `drains.drain_context.Waiter`: those subscribers that wait on a thread.
-
-        They may feed one another in a circle.
-        """
+        """See `Waiter`: pass it on to the subscribers that wait on a thread, which may feed one another in a circle."""
         multicasters: dict[Multicaster, None] = {self: None}
         left: list[Multicaster] = [self]
         while left:
@@ -572,7 +561,7 @@ class Multicaster:
             upstream.cancel()
 
     def more_room(self) -> None:
-        """Ask the upstream for what the slowest has room for; in batches, while there is something under way."""
+        """Ask the upstream for as much as the slowest has room for; in batches, while elements are under way."""
         with self._lock:
             upstream, n = self._upstream, self._lacking()
             if upstream is None or not n:
@@ -590,10 +579,7 @@ class Multicaster:
 
 
 def wake_all(drains: Iterable[DrainContext], *, ended: bool = False) -> None:
-    """Let the subscribers see to what has come; all, also where one raises what is never swallowed.
-
-    `ended`: the source has.
-    """
+    """Wake all of them, also where one raises an exit. `ended`: the source has ended."""
     raised: BaseException | None = None
     for drain in drains:
         try:

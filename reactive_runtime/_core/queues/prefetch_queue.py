@@ -1,16 +1,17 @@
 """The receiving end of a boundary: a subscriber upstream, a pollable source downstream.
 
-What arrives is put down under the lock of the downstream drain, which is woken by the same act; the drain takes
-it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
+`on_next` puts an element down under the lock of the downstream drain, and claims the drain by the same act; the drain
+takes elements in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
 
-- *prefetch* p: p elements are asked for at once, and when three quarters of them have been consumed, so many
-  again. At most p elements are ever held here.
-- *exact*: what the drain still owes downstream is asked for, and no more, or no more than `most` of it at a time. For
-  publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
+- *prefetch* p: the queue asks for p elements at once, and, when three quarters of them have been consumed, for so many
+  again. It never holds more than p elements.
+- *exact*: the queue asks for as much as the drain still owes downstream, and no more, or no more than `most` of it at a
+  time. For publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after
+  them.
 
-An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
-asked when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait
-for the return.
+An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So the queue
+asks when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait for
+the return.
 
 Calls of `request` and `cancel` on the upstream go through a drain of their own (`queues.upstream`).
 """
@@ -26,11 +27,11 @@ from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain_context import WORK, DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.exits import Unwinding, goes_up
+from reactive_runtime._core.failures.assembly import caused
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, none_element
-from reactive_runtime._core.queues.ready_queue import ReadyQueue
-from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream
+from reactive_runtime._core.queues.ready_queue import DrainQueue
+from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream, call_raised
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._core.sources.naming import a_kind
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
@@ -41,25 +42,22 @@ __all__ = ["Overflow", "PrefetchQueue"]
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """How many elements may wait, and which is dropped when one more comes."""
+    """How many elements may wait, and which one to drop when one more comes."""
 
     capacity: int
     drop: Literal["oldest", "newest", "error"]
 
 
-class PrefetchQueue(ReadyQueue):
-    """Gives a drain what an upstream publisher signals."""
+class PrefetchQueue(DrainQueue):
+    """Gives a drain the elements that an upstream publisher signals."""
 
     shown_as: Final = "subscriber of an operator"
 
     __slots__ = (
         "__weakref__",
         "_batch",
-        "_chunk",
         "_coming",
         "_consumed",
-        "_drain",
-        "_elements",
         "_most",
         "_on_drain",
         "_overflow",
@@ -92,13 +90,13 @@ class PrefetchQueue(ReadyQueue):
         `on_drain`: connect on the thread of the drain, instead of on the one that subscribes. `most`: exact demand, but
         no more than that at a time. `own`: the upstream is of the same tree, with its own drain.
         """
-        super().__init__([])  # len(_items) <= what was requested and has not been taken
+        super().__init__()  # len(_items) <= the elements requested and not taken
         self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # lock; None once it is closed
         self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
         self.even_closed: bool = False  # the owner's; see `InnerSubscription.connect_even_closed`
-        self.light: bool = False  # set once, before `connect`: to ask the upstream runs no source on this thread
+        self.light: bool = False  # set once, before `connect`: asking the upstream runs no source on this thread
         self.own: bool = own
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
@@ -107,26 +105,25 @@ class PrefetchQueue(ReadyQueue):
         self._room = 0  # lock; elements that may still arrive (1.1)
         self._unasked = 0  # lock; the part of the room that the upstream has not been asked to fill
         self._coming = False  # lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
-        self._overflow: Overflow | None = None  # what to do with too many; for upstreams asked without bound
+        self._overflow: Overflow | None = None  # for upstreams asked without bound
         # Owned by the downstream drain:
-        self._chunk: Iterator[Any] = iter(())
-        self._elements: Iterator[Any] = iter(())
         self._consumed = 0  # since the last refill
-        self._worked = 0  # since the last time that it gave way, where it does
+        self._worked = 0  # since it gave way, where it does
         self._paced = False
-        self._drain: DrainContext  # set once, by attach
 
     # -- the pollable source: called by the owner of the downstream drain ----------------------------------------------
 
     def attach(self, drain: DrainContext) -> None:
-        self._drain = drain
-        self._lock = drain.lock  # set once
+        super().attach(drain)
         self._coming = True
-        drain.failed = None  # what was raised before is dealt with
+        drain.failed = None  # an error raised before has been dealt with
         drain.expect()
 
     def is_here(self) -> bool:
-        """The upstream has subscribed to its own upstreams, is not one of ours, or has ended; False: that is known."""
+        """Note that the upstream has subscribed to its own upstreams, is not one of ours, or has ended.
+
+        False: that was noted before.
+        """
         with self._lock:
             coming, self._coming = self._coming, False
         return coming
@@ -137,21 +134,18 @@ class PrefetchQueue(ReadyQueue):
             self._drain.came()
 
     def _publisher(self) -> str:
-        """Who signals, for a message."""
+        """The publisher, for a message."""
         with self._lock:
             subscribe = self._subscribe
         owner = getattr(subscribe, "__self__", None)
         return "the publisher" if owner is None else f"the publisher, {a_kind(owner)},"
-
-    def reader(self) -> DrainContext:
-        return self._drain
 
     def drain(self) -> DrainContext:
         """The drain that it gives its elements to."""
         return self._drain
 
     def upstream(self) -> Upstream | None:
-        """Through what it calls its upstream, while both are there."""
+        """The calls on its upstream, while both are there."""
         with self._lock:
             return self._upstream
 
@@ -178,28 +172,18 @@ class PrefetchQueue(ReadyQueue):
         try:
             self._drain.context.copy().run(dropping.subscribed, self.heard, subscribe, self)
         except BaseException as error:  # 1.9: `subscribe` returns normally; this one did not
-            fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
-            fault.__cause__ = error
-            self._raised(error, fault)
+            self._raised(error, caused(ProtocolError(f"the upstream's subscribe raised (1.9): {error}"), error))
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
-        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
-        fault = NoneSignalledError.or_else(fault, error, self)
-        if not goes_up(error):
-            self.on_error(fault)
-            return
-        if not isinstance(error, Unwinding):
-            self._ended(Failure(fault, kept=True))
-        raise error
+        call_raised(self, error, fault, lambda fault: self._ended(Failure(fault, kept=True)))
 
     def open(self) -> Iterator[Any]:
         if self._on_drain:
             self._drain.later(self._connect)
-        self._elements = chain.from_iterable(self._chunks())
-        return self._elements
+        return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
-        """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
+        """The elements that have arrived, in batches; PENDING when there are none; the upstream's end at the end."""
         lock = self._lock
         while True:
             batch = self._batch
@@ -262,7 +246,7 @@ class PrefetchQueue(ReadyQueue):
             self._drain.later(self.ask, light=self.light)
 
     def ask(self) -> None:
-        """Ask the upstream to fill the room that was promised; made when no thread owns the drain, or by `_ask`."""
+        """Ask the upstream to fill the room promised to it. Called when no thread owns the drain, or by `_ask`."""
         with self._lock:
             upstream = self._upstream
             if upstream is None or not self._unasked:
@@ -281,10 +265,6 @@ class PrefetchQueue(ReadyQueue):
         else:
             self._drain.later(self.ask, light=self.light)
 
-    def exhausted(self) -> bool:
-        with self._lock:
-            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
-
     def still_to_come(self) -> int | None:
         with self._lock:
             waiting, upstream, done = len(self._items), self._upstream, self._over
@@ -297,7 +277,7 @@ class PrefetchQueue(ReadyQueue):
 
     @with_lock
     def _too_many(self) -> list[Any]:
-        """Take out what is beyond the limit, oldest or newest first. Called with the drain's lock held."""
+        """Take out the elements beyond the limit, oldest or newest first. Called with the drain's lock held."""
         assert self._overflow is not None
         dropped: list[Any]
         beyond = len(self._items) - self._overflow.capacity
@@ -310,7 +290,7 @@ class PrefetchQueue(ReadyQueue):
         return dropped
 
     def _overflowed(self, dropped: list[Any]) -> None:
-        """Elements found no room: report them to the hook, and, where that is an error, to both sides."""
+        """Report elements that found no room to the hook, and, where that is an error, to both sides."""
         assert self._overflow is not None
         wanted = self._overflow.drop != "error"
         dropping.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
@@ -329,10 +309,10 @@ class PrefetchQueue(ReadyQueue):
             failure = self._failure
             still_to_come = self.even_closed and upstream is None and not done  # `connect` is still to come
             if not still_to_come:
-                self._subscribe = None  # the source is freed with its holder, not with the cycle of the ends here
+                self._subscribe = None  # the source is freed with its holder, not with the cycle that ends here
             if done:
                 self._upstream = None
-        left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())
+        left, self._chunk = chain(self._chunk, items), iter(())
         if not still_to_come:
             self.came()
         try:
@@ -394,14 +374,14 @@ class PrefetchQueue(ReadyQueue):
         """`on_next` for each of `elements`, for an upstream of our own, which has checked the demand.
 
         Returns how many, and whether PENDING was met. `synchronous`: to get the next one runs no code of a user, and
-        never waits; then all of them change hands in one go, unless no more than some of them may wait here. Else each
-        can be taken as soon as it is here: an element in hand never waits for the next one to be made.
+        never waits; then all of them change hands in one go, unless their number is limited. Else the drain can take
+        each as soon as it is here: an element in hand never waits for the next one to be made.
         """
         if synchronous and self._overflow is None:
             batch: list[Any] = []
             try:
                 batch.extend(elements)
-            finally:  # what came before an error goes before it
+            finally:  # elements before an error go before it
                 self._put(batch)
             return len(batch), False
         taken = 0
@@ -463,7 +443,7 @@ class PrefetchQueue(ReadyQueue):
             failure.dropped("an error after its stream had ended", error)
 
     def _failure_of(self, error: BaseException) -> Failure:
-        """What the upstream has signalled; one of ours may have it from a source with many readers."""
+        """The error that the upstream has signalled; one of ours may have it from a source with many readers."""
         if self._drain.is_too_late(error):
             return Failure(error, kept=True)
         upstream = self.upstream()

@@ -1,11 +1,10 @@
-"""The sending end of a hot source: what was offered to one subscriber, until it is demanded.
+"""The sending end of a hot source: elements offered to one subscriber wait here until it demands them.
 
-A prefetch queue asks its upstream; what comes into a subscriber buffer comes by itself. So it has a capacity, and an
-offer says whether there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock
-held, when there is room again, and when the subscriber has gone.
+A prefetch queue asks its upstream; a subscriber buffer does not. So it has a capacity, and an offer says whether there
+was room. It may be filled before it has a subscriber. It calls its filler, without a lock held, when there is room
+again, and when the subscriber has gone.
 
-One element at a time is handed on, and has left the subscriber buffer then: all that waits can still be counted, and
-dropped.
+It hands on one element at a time, which has left it then: all that wait can still be counted, and dropped.
 
     open ──end──▶ ended ──taken to the last──▶ gone
       └──the subscriber cancels──▶ gone (final)
@@ -34,7 +33,7 @@ def _nothing() -> None:
 
 
 class SubscriberBuffer(FilledQueue):
-    """Gives one drain what is offered, on any thread."""
+    """Gives one drain the elements that any thread offers."""
 
     __slots__ = (
         "__weakref__",
@@ -84,7 +83,7 @@ class SubscriberBuffer(FilledQueue):
             return True
 
     def deal(self, element: Any) -> tuple[bool, DrainContext | None]:
-        """`put`, and the drain that is to be woken for it: none while the subscriber is at work, and looks itself."""
+        """`put`, and the drain to wake for it: none while the subscriber is at work, and looks itself."""
         with self._lock:
             if self._over or self._closed or len(self._items) >= self.capacity:
                 return False, None
@@ -100,11 +99,6 @@ class SubscriberBuffer(FilledQueue):
             dropped = [self._items.popleft()] if len(self._items) >= self.capacity else []
             self._items.append(element)
             return dropped
-
-    def put_out(self) -> list[Any]:
-        """Take back the oldest element that waits."""
-        with self._lock:
-            return [self._items.popleft()] if self._items else []
 
     def end(self, failure: Failure | None = None) -> bool:
         """There will be no more; False: that was known."""
@@ -136,14 +130,14 @@ class SubscriberBuffer(FilledQueue):
         return demand - waiting if demand == MAX_DEMAND else demand - handed - waiting
 
     def room(self) -> int:
-        """How many elements there is room for. Where there is none, `on_room` is called as soon as there is some."""
+        """How many elements there is room for. Where there is none, the buffer calls `on_room` as soon as there is."""
         with self._lock:
             room = self._room()
             self._full = self._full or not room
             return room
 
     def room_left(self) -> int:
-        """How many elements there is room for; `on_room` is called when the subscriber has passed some on."""
+        """How many elements there is room for; the buffer calls `on_room` when the subscriber has passed some on."""
         with self._lock:
             return self._room()
 
@@ -152,7 +146,7 @@ class SubscriberBuffer(FilledQueue):
         return 0 if self._over or self._closed else self.capacity - len(self._items)
 
     def abandoned(self) -> list[Any]:
-        """What waits for a subscriber that has not come, and will not. Called once, after the end."""
+        """The elements for a subscriber that has not come, and will not. Called once, after the end."""
         with self._lock:
             if self._drain is not None:
                 return []
@@ -194,7 +188,7 @@ class SubscriberBuffer(FilledQueue):
                 failure = self._failure
             if not self._given:
                 raise self._at_end(failure)
-            self._made_room()  # all that was handed on has gone its way, and more may come of it
+            self._made_room()  # every element handed on has gone its way, and more may come of that
         self._given += 1
         if full:
             self._freed()
@@ -208,7 +202,7 @@ class SubscriberBuffer(FilledQueue):
     def _freed(self) -> None:
         """There is room for one that found none. Called by the drain's owner, before the element goes its way."""
         assert self._drain is not None
-        self._drain.later(self.on_room)  # as soon as it has
+        self._drain.later(self.on_room)  # as soon as the element has gone
 
     def request(self, n: int) -> None:
         with self._lock:

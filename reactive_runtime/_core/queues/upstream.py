@@ -13,29 +13,41 @@ from weakref import ref
 
 from reactive_runtime._core.drains.drain import CLOSED, Drain
 from reactive_runtime._core.failures import dropping
+from reactive_runtime._core.failures.assembly import caused
+from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import kind_of
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 from reactive_runtime.errors import ProtocolError, RejectedError
 
-__all__ = ["NoneSignalledError", "Relayed", "Upstream"]
+__all__ = ["NoneSignalledError", "Relayed", "Upstream", "call_raised"]
 
 
 class NoneSignalledError(TypeError):
-    """What a publisher gets that signals None. It may come back out of the call that was made on it."""
+    """The error that a publisher gets for None. It may come back out of the call that was made on the publisher."""
 
     def __init__(self, to: object, publisher: str) -> None:
         super().__init__(f"{publisher} called on_next(None), and None is not an element (2.13)")
         self._to = ref(to)
 
-    @staticmethod
-    def or_else(fault: Exception, error: BaseException, to: object) -> Exception:
-        """`fault`, of a call that raised `error`; where that came out of `on_next` of `to`, what is wrong is that."""
-        if not isinstance(error, NoneSignalledError) or error._to() is not to:
-            return fault
-        wrong = ProtocolError(str(error))
-        wrong.__cause__ = error
-        return wrong
+    def was_raised_by(self, to: object) -> bool:
+        """Whether it came out of `on_next` of this subscriber."""
+        return self._to() is to
+
+
+def call_raised(subscriber: Any, error: BaseException, fault: Exception, end: Callable[[Exception], object]) -> None:
+    """A call of `subscriber` on its upstream raised `error`: signal `fault` to the subscriber.
+
+    An exit on its way up has signalled already, if it is from within; then call `end`, and raise it.
+    """
+    if isinstance(error, NoneSignalledError) and error.was_raised_by(subscriber):
+        fault = caused(ProtocolError(str(error)), error)  # that is wrong, and not the call
+    if not goes_up(error):
+        subscriber.on_error(fault)
+        return
+    if not isinstance(error, Unwinding):
+        end(fault)
+    raise error
 
 
 class Relayed:
@@ -48,12 +60,12 @@ class Relayed:
 
     @property
     def shown_as(self) -> str:
-        """The subscriber is the user's."""
+        """The name of the user's subscriber."""
         return kind_of(self.subscriber)
 
     @staticmethod
     def unwrapped(subscription: Subscription) -> Subscription:
-        """The one that all of these stand before."""
+        """The subscription that all of these stand before."""
         while isinstance(subscription, Relayed):
             subscription = subscription.subscription
         return subscription
@@ -62,10 +74,10 @@ class Relayed:
 class Upstream(Drain):
     """Makes the calls on one upstream subscription, one at a time (2.7).
 
-    A `cancel` that comes while another thread is inside `request` waits for it to return, as it soon does (3.4).
-    Two kinds are let through at once. One from further up the stack of that very `request`: the upstream is
-    emitting from it, perhaps without end. And one to a subscription of our own, whose `cancel` is a note to its
-    drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
+    A `cancel` that comes while another thread is inside `request` waits for it to return, as it soon does (3.4). Two
+    kinds pass at once. One comes from further up the stack of that very `request`: the upstream emits from it, perhaps
+    without end. The other one goes to a subscription of our own, whose `cancel` is a note to its drain, welcome at any
+    time (3.5): its `request` may run a source that never gives an element.
     """
 
     __slots__ = ("_caller", "_cancelled", "_ended", "_ours", "_raised", "_subscription", "_unbounded", "submits")
@@ -99,7 +111,7 @@ class Upstream(Drain):
             return self._subscription
 
     def ended(self) -> None:
-        """It has signalled its end."""
+        """The upstream has signalled its end."""
         with self.lock:
             self._ended = True
 
@@ -127,8 +139,7 @@ class Upstream(Drain):
                 subscription.request(allowance)
         except BaseException as error:
             fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
-            fault.__cause__ = error
-            self._raised(error, fault)
+            self._raised(error, caused(fault, error))
         finally:
             with self.lock:
                 self._caller = 0

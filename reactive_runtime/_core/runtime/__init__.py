@@ -1,4 +1,4 @@
-"""What all of `_core` stands on: the door to threading, the event loop, checks of arguments.
+"""The ground of `_core`: the door to threading, the event loop, checks of arguments.
 
 Start at `primitives`: every lock, clock and thread of the package comes from there.
 

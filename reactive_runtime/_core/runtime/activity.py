@@ -1,15 +1,15 @@
 """Counts the tasks that flows on a virtual clock have on executors, so that the clock can wait until they are done.
 
-The problem: one thread moves a virtual clock, and what that sets off goes on on other threads. A test that moves the
-clock, and looks at once, sees that nothing has come, and takes it for what does not come.
+The problem: one thread moves a virtual clock, and other threads do the work that this sets off. A test that moves the
+clock, and looks at once, sees no element, and concludes that none comes.
 
 The answer: each task that a flow hands to an executor, and each coroutine, is *under way* from the hand-over until its
-last callback has returned. A flow belongs to a clock by its context (`executors.clock_of`, `StepVerifier`), and by
-each operator that was given the clock. A task of a clock hands its clock on to all tasks that it starts, on any thread.
-So a task may belong to several clocks. A clock is *at rest* when none of its tasks is under way.
+last callback has returned. A flow belongs to a clock by its context (`executors.clock_of`, `StepVerifier`), and by each
+operator that was given the clock. A task of a clock hands its clock on to all tasks that it starts, on any thread. So a
+task may belong to several clocks. A clock is *at rest* when none of its tasks is under way.
 
-Tasks that wait in the queue of a virtual clock are not counted: they run when it is moved. Where no virtual clock was
-ever made, nothing here costs anything but a look at `in_use`.
+Tasks that wait in the queue of a virtual clock do not count: they run when it moves. In a process without a virtual
+clock this module costs a look at `in_use`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ in_use: bool = False
 """Whether there was a virtual clock in this process. Set once, before the first of them is used."""
 
 of_context: Final[ContextVar[tuple[Activity, ...]]] = ContextVar("activities", default=())
-"""Those of the virtual clocks of the context."""
+"""The activities of the virtual clocks of the context."""
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself: `activities`, those of the tasks, and of the clocks, that it is inside of."""
+"""What each thread knows of itself: `activities`, of the tasks and the clocks that it is inside of."""
 
 SHOWN: Final = 3
 """Tasks that an error names."""
 
 
 class Activity:
-    """What is under way for one virtual clock."""
+    """The tasks under way for one virtual clock."""
 
     def __init__(self) -> None:
         global in_use
@@ -56,7 +56,7 @@ class Activity:
             self._under_way[task] = None
 
     def end(self, task: UnderWay) -> None:
-        """It is done, and what hears of that has heard."""
+        """The task is done, and its callbacks have returned."""
         with self._changed:
             self._under_way.pop(task, None)
             if not self._under_way:
@@ -108,7 +108,7 @@ class UnderWay:
             self.thread = 0
 
     def last(self, callback: Callable[..., Any]) -> Callable[..., None]:
-        """The last callback of its future: what that brings about is under way by itself."""
+        """The last callback of its future: tasks that this starts are under way on their own account."""
 
         def called(*arguments: Any) -> None:
             try:

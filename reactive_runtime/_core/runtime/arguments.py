@@ -1,4 +1,4 @@
-"""Checks of arguments, made where a flow is assembled, so that the traceback points at the line at fault."""
+"""Checks of arguments. They run where a flow is assembled, so that the traceback points at the line at fault."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ S = TypeVar("S", bound=str)
 V = TypeVar("V")
 
 PREFETCH: Final = 256
-"""Elements that are asked for ahead of demand: the default wherever there is a `prefetch`.
+"""Elements to ask for ahead of demand: the default wherever there is a `prefetch`.
 
-It is the default of Reactor for a boundary. Publishers inside of an operator have the same: each has its own bound, and
-`concurrency` says how many there are. What counts anything else than elements has another name and another default.
+It is the default of Reactor for a boundary. Publishers inside an operator have the same: each has its own bound, and
+`concurrency` says how many there are. An argument that counts anything else has another name and another default.
 """
 
 _WITHOUT_CALL: Final = frozenset({FunctionType, BuiltinFunctionType, MethodType, type})
-"""Kinds of what can be called that have no `__call__` of a user's: most functions are of these."""
+"""Kinds of callables without a user's `__call__`: most functions are of these."""
 
 When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object]
 """Which failures: a class of exceptions, a tuple of classes, or a function that says so of each."""
@@ -161,14 +161,14 @@ def not_none(signal: str, argument: object) -> None:
 
 
 def an_error(signal: str, error: object) -> None:
-    """TypeError where the user's own code fails a flow with what is no exception."""
+    """TypeError where the user's own code fails a flow with an object that is no exception."""
     not_none(signal, error)
     if not isinstance(error, BaseException):
         raise TypeError(f"{signal}: an exception is needed, not {instead(error)} ({shown(error)})")
 
 
 def signalled_error(error: Any, publisher: str) -> BaseException:
-    """What a publisher has signalled; where that is no exception, a ProtocolError which says so: the end comes anyway.
+    """The error that a publisher has signalled; a ProtocolError, to end with, where it signals no exception.
 
     TypeError where it is None (2.13).
     """

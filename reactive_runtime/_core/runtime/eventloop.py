@@ -3,11 +3,11 @@
 Coroutine functions in a flow, and async iterables, run there. The thread starts with the first `borrow` and has ended
 when the last `give_back` has returned from the loop's own thread, or soon after it on any other.
 
-Nothing that is raised ends it before: a coroutine of a stream hands its exits on as errors (`outcome`), and what a task
-that a user started there raises, `SystemExit` or `KeyboardInterrupt`, which asyncio lets through, goes to the hook.
+No exception ends it before: a coroutine of a stream hands its exits on as errors (`outcome`). asyncio lets
+`SystemExit` and `KeyboardInterrupt` through, of a task that a user started there: they go to the hook.
 
-In a child of `os.fork` there is no thread of it. The child begins anew; streams that ran at the fork belong to the
-parent, and do not go on in the child.
+A child of `os.fork` has no thread of the loop, and begins anew. Streams that ran at the fork belong to the parent, and
+do not go on in the child.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def borrow() -> asyncio.AbstractEventLoop:
     with _lock:
         _borrowers += 1
         if _loop is None:
-            import asyncio  # what only coroutines need is imported for them
+            import asyncio  # here, since only coroutines need it
 
             _loop = asyncio.new_event_loop()
             _thread = primitives.Thread(target=contained, args=(_run, _loop), name="reactive-loop", daemon=True)
@@ -82,7 +82,7 @@ def _is_here() -> bool:
 
 
 class Loop:
-    """An event loop, as something that a flow needs a thread of: a user's, or the one of this module."""
+    """An event loop whose thread a flow needs: a user's, or the one of this module."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._loop = loop
@@ -110,7 +110,7 @@ OURS: Final = Loop()
 
 
 def _stop(loop: asyncio.AbstractEventLoop) -> None:
-    """On the loop's thread. Noted, since asyncio forgets a `stop` where an exit follows."""
+    """Stop, on the loop's thread, and note that: asyncio forgets a `stop` where an exit follows."""
     with _lock:
         _stopped.append(loop)
     loop.stop()
@@ -161,7 +161,7 @@ def call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *argu
 
 
 async def outcome(function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-    """Await a user's coroutine, made here: a task that is cancelled before it begins leaves none that is not awaited.
+    """Make and await a user's coroutine here: a task that is cancelled before it begins leaves none unawaited.
 
     `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors.
     """

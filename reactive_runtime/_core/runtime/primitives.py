@@ -1,8 +1,8 @@
 """The one door to threading.
 
-Whatever blocks, starts a thread, hands work to one or reads a clock is taken from here, by the rest of the
-package, as `primitives.Lock()` and never as `from ... import Lock`. Two things follow: what the package asks
-of the machine can be read on one page, and a schedule explorer can stand behind the door.
+The rest of the package takes from here whatever blocks, starts a thread, hands work to one or reads a clock, as
+`primitives.Lock()` and never as `from ... import Lock`. So one page shows what the package asks of the machine, and a
+schedule explorer can stand behind the door.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ SimpleQueue = queue.SimpleQueue
 Empty = queue.Empty
 Thread = threading.Thread
 ThreadLocal = threading.local
-"""The core derives nothing from it: on 3.13 without a GIL a look at what is derived takes a lock of all threads."""
+"""The core derives nothing from it: on 3.13 without a GIL, access to a derived class takes a lock of all threads."""
 begin_thread = _thread.start_new_thread  # takes no lock of `threading`: where a thread may have it already
 allocate_lock = _thread.allocate_lock  # for such a thread: `Lock`, where no explorer stands behind the door
 get_ident = threading.get_ident
@@ -86,7 +86,7 @@ sleep = time.sleep
 
 
 def frame_of(ident: int) -> FrameType | None:
-    """Where a thread is: a look from outside. None: it has ended."""
+    """The frame that a thread is in: a look from outside. None: it has ended."""
     return thread_frames().get(ident)
 
 
@@ -109,9 +109,9 @@ def pause() -> None:
 def tickets(start: int = 1) -> Callable[[], int]:
     """A dispenser of consecutive ints: thread-safe, and a ticket drawn later is larger.
 
-    `itertools.count` is one C call, atomic under the GIL; without a GIL it promises nothing, and a lock
-    stands in its place: one that a thread may take twice, since a collection of garbage may come while it has it, and
-    end a generator there, which draws too.
+    `itertools.count` is one C call, atomic under the GIL. Without a GIL it promises nothing, and a lock guards it. A
+    thread may take that lock twice: the garbage collector may run while the thread holds it, and end a generator, which
+    draws too.
     """
     count = itertools.count(start)
     if has_gil():

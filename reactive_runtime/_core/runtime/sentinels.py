@@ -1,4 +1,4 @@
-"""Objects that stand for what is no element: compared by `is`, by all threads, for each element.
+"""Objects that stand in for an element: all threads compare them by `is`, for each element.
 
 Each is a class of its own. Without a GIL an object counts its references, and threads that read one instance send its
 count from core to core; classes are exempt (docs/free-threading.md).
@@ -17,5 +17,5 @@ class _Sentinel(type):
 
 
 def sentinel(name: str, module: str) -> type:
-    """An object that is nothing but itself, which that module has by that name: so it is itself in another process."""
+    """An object that `module` has by that name, so that pickle finds the same one in another process."""
     return _Sentinel(name, (), {"__slots__": (), "__module__": module})

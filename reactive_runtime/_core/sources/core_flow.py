@@ -69,7 +69,7 @@ class CoreFlow(_Interface[T_co]):
         raise NotImplementedError
 
     def _run(self, subscriber: Subscriber[Any], *, within: bool = False) -> PulledSubscription:
-        """Subscribe, and return the subscription. `within`: what the flow needs has been entered."""
+        """Subscribe, and return the subscription. `within`: this runs inside `activity.within`."""
         if activity.in_use and not within:
             return activity.within(resources_of(self), partial(self._run, within=True), subscriber)
         plan = self._source.plan()
@@ -82,25 +82,24 @@ class CoreFlow(_Interface[T_co]):
 
 
 class SubscriptionPlan(NamedTuple):
-    """What one subscription is made of."""
+    """The parts of one subscription."""
 
     pollable: Callable[[int | None], Pollable]
-    """Makes the pollable source. The argument is how much an upstream may be asked for ahead of demand; None: nothing.
-    """
+    """Makes the pollable source. The argument: how much it may ask an upstream for ahead of demand; None: nothing."""
     steps: Sequence[Step[Any, Any]]
     executor: Executor | None
     pulls: bool
     """The pollable source is a cold source: the thread that drains it runs it, and any thread may."""
     keeps: bool = False
-    """The thread that drains the pollable source may be kept: in a user's code, or in a loop without result."""
+    """The pollable source may keep the thread that drains it: in a user's code, or in a loop without result."""
     pushes: bool = False
-    """To connect the pollable source may bring elements, without end."""
+    """The pollable source may send elements, without end, when it is connected."""
     single: Callable[[], Iterable[Any]] | None = None
     """The supplier of a cold source that has one element, whatever its steps make of it."""
     combines: bool = False
     """The pollable source is an asynchronous operator: it is at work only while its drain polls it."""
     home: Executor | None = None
-    """Where its sources run, other than on `executor`: see `DrainContext`."""
+    """The executor that its sources run on, other than `executor`: see `DrainContext`."""
     begins: bool = False
     """The pollable source subscribes to sources that are known beforehand, and runs none on its own drain."""
 
@@ -112,7 +111,7 @@ class Stage:
     text: str
     executor: Executor | None
     beside: tuple[Use, ...] = ()
-    """What its operators need besides, and what the further upstreams need that come in here."""
+    """The further uses of its operators, and those of the further upstreams that come in here."""
 
     def uses(self) -> tuple[Use, ...]:
         """Its own executor, and those beside it."""
@@ -120,7 +119,7 @@ class Stage:
 
 
 class Use(NamedTuple):
-    """A part of a pipeline, or an operator, and what has to have a thread for it: an executor, or an event loop."""
+    """A part of a pipeline, or an operator, and the executor or event loop that has to have a thread for it."""
 
     what: str
     resource: Any
@@ -132,7 +131,7 @@ class FlowSource(Generic[T]):
     __slots__ = ()
 
     def plan(self) -> SubscriptionPlan:
-        """What to subscribe with."""
+        """The plan of one more subscription."""
         raise NotImplementedError
 
     def on(self, executor: Executor) -> FlowSource[T]:
@@ -149,7 +148,7 @@ class FlowSource(Generic[T]):
         return () if above is None else (above,)
 
     def abandoned(self) -> None:
-        """It will have no subscriber: drop what it holds for one. Any thread."""
+        """It will have no subscriber: drop the elements it holds for one. Any thread."""
 
     def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         """The pipeline through `steps`, where that of the upstream is `above`."""
@@ -160,7 +159,7 @@ class FlowSource(Generic[T]):
         return False
 
     def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
-        """What a boundary subscribes with, to take the elements itself, on its own executor.
+        """The plan with which a boundary takes the elements itself, on its own executor.
 
         None: it needs a prefetch queue. `prefetch`: how many elements may wait for it, of a source that does not wait
         to be asked.
@@ -168,7 +167,7 @@ class FlowSource(Generic[T]):
         return self.plan() if self.free() else None
 
     def ahead_of_boundary(self, prefetch: int) -> SubscriptionPlan | None:
-        """`through_boundary`, where no step stands before the boundary, for a source whose elements come by themselves.
+        """`through_boundary`, where no step stands before the boundary, for a source that pushes its elements.
 
         None: it needs a prefetch queue.
         """
@@ -189,7 +188,7 @@ def stages_of(flow: CoreFlow[Any]) -> list[Stage]:
 
 
 def abandon(flow: CoreFlow[Any]) -> None:
-    """Tell the sources of a flow, however far up, that no subscriber comes through it. In a loop: see `stages_of`."""
+    """Notify the sources of a flow, however far up: no subscriber comes through it. In a loop: see `stages_of`."""
     flows = [flow]
     while flows:
         flow_source = flows.pop()._source
@@ -198,7 +197,7 @@ def abandon(flow: CoreFlow[Any]) -> None:
 
 
 def uses_of(*sources: CoreFlow[Any]) -> tuple[Use, ...]:
-    """What has to have a thread for them, each once."""
+    """The uses of the flows, each once."""
     uses = (use for source in sources for part in stages_of(source) for use in part.uses())
     return tuple({(use.what, id(use.resource)): use for use in uses}.values())
 
@@ -246,7 +245,7 @@ def make_flows_of(flow_type: type[CoreFlow[Any]]) -> None:
 
 
 def _no_source(kind: type[object], *given: object) -> TypeError:
-    """The error of `Flow(given)`: what was wanted, most likely, and the sources that there are."""
+    """The error of `Flow(given)`, with the source that was wanted, most likely, and the sources that there are."""
     sources = [name for name in dir(kind) if isinstance(getattr_static(kind, name), staticmethod)]
     first = given[0] if len(given) == 1 else None
     if hasattr(first, "subscribe"):

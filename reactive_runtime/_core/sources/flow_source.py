@@ -40,9 +40,9 @@ class IterableSource(FlowSource[T]):
     single: bool = False
     """It has one element."""
     synchronous: bool = False
-    """To iterate it runs none of the user's code, and never waits."""
+    """Iterating over it runs none of the user's code, and never waits."""
     location: AssemblyLocation | None = None
-    """Where it was put into the flow; None: nothing can go wrong in it."""
+    """The line that put it into the flow; None: nothing can go wrong in it."""
 
     def plan(self) -> SubscriptionPlan:
         supplier, title, location = self.supplier, self.title, self.location
@@ -110,9 +110,9 @@ class Hot(FlowSource[T]):
     enter: Callable[[], Pollable]
     executor: Executor | None = None
     beside: tuple[Use, ...] = ()
-    """What its own source needs, where it has one. Known from the beginning: see `CombinatorSource`."""
+    """The uses of its own source, where it has one. Known from the beginning: see `CombinatorSource`."""
     ahead: Callable[[int], Pollable] | None = None
-    """`enter`, for a drain that has an executor of its own: so many more elements may wait for it. None: it cannot."""
+    """`enter`, for a drain with an executor: so many more elements may wait for it. None: it cannot."""
 
     def plan(self) -> SubscriptionPlan:
         return SubscriptionPlan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
@@ -132,7 +132,7 @@ class Hot(FlowSource[T]):
 
 @dataclass(frozen=True, slots=True)
 class Boundary(FlowSource[T]):
-    """`publish_on`: what the upstream flow gives, delivered on an executor."""
+    """`publish_on`: it delivers the elements of the upstream flow on an executor."""
 
     source: CoreFlow[T]
     executor: Executor
@@ -196,7 +196,7 @@ LOOPS: Final = 48
 
 
 def lengthened(flow: CoreFlow[Any], step: Step[Any, Any]) -> tuple[FlowSource[Any], tuple[Step[Any, Any], ...]]:
-    """What the flow begins with, and its steps, when `step` has come to them."""
+    """The source of a flow, and its steps, with `step` behind them."""
     steps = (*flow._steps, step)
     if len(steps) > LOOPS and sum(item.loops() for item in steps) > LOOPS:
         return Long(flow), (step,)
@@ -216,8 +216,8 @@ class CombinatorSource(FlowSource[T]):
     executor: Executor | None = None
     location: AssemblyLocation | None = field(default_factory=assembly_location)
     beside: tuple[Use, ...] = ()
-    """What else has to have a thread for it: the executor of its tasks, its clock, the event loop, and what its further
-    upstreams need. Known from the beginning, and not looked for through a tree of them."""
+    """Its further uses: the executor of its tasks, its clock, the event loop, and those of its further upstreams. Known
+    from the beginning, so that no search through a tree of them is needed."""
 
     def plan(self) -> SubscriptionPlan:
         combinator = self.make()

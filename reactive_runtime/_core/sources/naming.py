@@ -1,4 +1,4 @@
-"""What a subscriber, a publisher and an executor are called in drawings and messages: as their user knows them."""
+"""The names of subscribers, publishers and executors in drawings and messages: as their user knows them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def a_kind(item: object) -> str:
 
 
 def instead(item: object) -> str:
-    """What was given in place of what is needed; of a class, what to do."""
+    """In words, the object given in place of the one needed; of a class, the advice to call it."""
     if isinstance(item, type):
         return f"the class {item.__name__}: call it"
     return "None" if item is None else kind_of(item)
@@ -53,7 +53,7 @@ def is_subscriber(item: object) -> TypeGuard[Subscriber[Any]]:
 
 
 def no_publisher(item: object) -> str:
-    """`instead`, where a publisher is needed, and what makes one of it."""
+    """`instead`, where a publisher is needed, and the source that makes one of it."""
     if item is None or isinstance(item, type):
         return instead(item)
     if isinstance(item, Coroutine):

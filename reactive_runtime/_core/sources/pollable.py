@@ -1,8 +1,8 @@
-"""What a subscription pulls from: a pollable source makes the iterator of one subscription, and ends it.
+"""A pollable source makes the iterator that one subscription pulls from, and ends it.
 
-A cold source is a pollable source over the iterator that its supplier makes. A boundary is a pollable source over what
-has arrived from its upstream (`queues.prefetch_queue`). The drain knows no difference, but that a boundary may have
-nothing yet.
+A cold source is a pollable source over the iterator that its supplier makes. A boundary is one over the elements that
+have arrived from its upstream (`queues.prefetch_queue`). To the drain they differ only in that a boundary may have no
+element yet.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Pollable:
     __slots__ = ("heard",)
 
     heard: dropping.Listeners
-    """The listeners to what is discarded here and further upstream. Set before `attach`."""
+    """The listeners to elements discarded here and further upstream. Set before `attach`."""
 
     queues: bool = False
-    """What the iterator gives has been made already: to get it runs no user's code."""
+    """The elements have been made already: the iterator runs no user's code to get them."""
 
     combines: bool = False
     """It subscribes to upstreams of its own when the iterator first runs."""
@@ -44,7 +44,7 @@ class Pollable:
     """Whether the iterator may yield PENDING."""
 
     def attach(self, drain: DrainContext) -> None:
-        """Whom to wake; called once, before anything else."""
+        """Wake this drain; called once, before anything else."""
 
     def stands_on(self, depth: int) -> None:
         """So many operators stand below it on the same drain. Called once, before `attach`, where it `combines`."""
@@ -63,17 +63,17 @@ class Pollable:
 
     @owner_only
     def request(self, n: int) -> None:
-        """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
+        """The drain has run dry, and `n` elements are demanded: note the requests to upstreams."""
 
     def pace(self) -> None:
-        """Give way after so many elements: what follows may drop them all."""
+        """Give way after so many elements: the steps behind it may drop them all."""
 
     @owner_only
     def ask_exactly(self) -> None:
-        """From now on elements are wanted as they are demanded (`request`)."""
+        """From now on ask for as many elements as are demanded (`request`)."""
 
     def note_source(self, error: BaseException) -> None:
-        """Note on an error that came out of the iterator where the source was put into the flow."""
+        """Note on an error of the iterator the line that put the source into the flow."""
 
     @owner_only
     def failure(self) -> Exception | None:
@@ -85,10 +85,10 @@ class Pollable:
 
     @owner_only
     def run_without_demand(self) -> None:
-        """There is no demand: see to what needs none. Nothing is pulled."""
+        """Run without demand, and pull nothing: for an end, an error, a timer."""
 
     def pushes(self) -> bool:
-        """Whether elements come by themselves, without a pull."""
+        """Whether elements come without a pull."""
         return self.waits
 
     def relays(self) -> bool:
@@ -102,19 +102,19 @@ class Pollable:
 
     @owner_only
     def exhausted(self) -> bool:
-        """Whether it is certain that no element of the source is left to come."""
+        """Whether certainly no element of the source is left to come."""
         return False
 
     def what(self) -> str:
-        """What it is, for a message."""
+        """Its name, for a message."""
         return "its upstream"
 
     def still_to_come(self) -> int | None:
-        """How many elements there are yet, at most; None: that is not known. A look, for the end of the interpreter."""
+        """How many elements are left, at most; None: that is not known. A look, for the end of the interpreter."""
         return None
 
     def where(self) -> str:
-        """Which source it is, and how far it has got, for an error about what it gave."""
+        """Which source it is, and how far it has got, for an error about one of its elements."""
         return "the source"
 
     def close(self) -> None:
@@ -122,9 +122,9 @@ class Pollable:
 
 
 def end_is_certain(steps: Sequence[Step[Any, Any]], pollable: Pollable) -> bool:
-    """Whether looking ahead can't take an element from the source, nor from one that expands.
+    """Whether looking ahead can't take an element from the source, nor from a step that expands.
 
-    What a step gives at the end waits for demand by itself, before it goes on to the next step.
+    Elements that a step gives at the end wait for demand before they go on to the next step.
     """
     for step in reversed(steps):
         if step.expands and step.holds():
@@ -148,7 +148,7 @@ def _paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Iterable[An
 
 _EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values())
 _SIZED: Final[tuple[type[Any], ...]] = tuple(type(iter(empty)) for empty in _EMPTY)
-"""Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""
+"""Python's iterators whose length hint is exact: it says without a pull how many elements are left."""
 
 _MANY: Final = sys.maxsize
 

@@ -1,7 +1,7 @@
 """The pollable source of a source that has one element and an executor: a task, with no subscription behind it.
 
-`flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription of its own,
-with a drain, and a prefetch queue to take what it gives, would cost each of them more than the task itself does.
+`flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription with a drain,
+and a prefetch queue for its elements, would cost each of them more than the task does.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.exits import contained, goes_up, submitted, taken_back
+from reactive_runtime._core.failures.exits import (
+    cancelled_in_queue,
+    contained,
+    goes_up,
+    not_run_by,
+    refused_by,
+    submitted,
+    taken_back,
+)
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.fusion.step import Step, release_held
-from reactive_runtime._core.queues.ready_queue import ReadyQueue
+from reactive_runtime._core.queues.ready_queue import DrainQueue
 from reactive_runtime._core.runtime import activity
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime.errors import RejectedError
@@ -29,14 +36,12 @@ __all__ = ["TaskSource"]
 Outcome = tuple[list[Any], BaseException | None]
 
 
-class TaskSource(ReadyQueue):
+class TaskSource(DrainQueue):
     """Runs the source and its steps, none of which expands, as one task. Begins at once, or with the first demand."""
 
     __slots__ = (
         "_at_once",
         "_begun",
-        "_chunk",
-        "_drain",
         "_executor",
         "_future",
         "_steps",
@@ -51,24 +56,15 @@ class TaskSource(ReadyQueue):
         *,
         at_once: bool,
     ) -> None:
-        super().__init__([])  # it is over when the task is done
+        super().__init__()  # it is over when the task is done
         self._supplier = supplier
         self._steps = [step.copy() for step in steps]  # the task's
         self._executor = executor
         self._at_once = at_once
         self._begun = False  # the owner's
-        self._drain: DrainContext  # set once, by attach
         self._future: Future[Outcome] | None = None  # lock
-        self._chunk: Iterator[Any] = iter(())  # the owner's
 
     # -- the pollable source -------------------------------------------------------------------------------------------
-
-    def attach(self, drain: DrainContext) -> None:
-        self._drain = drain
-        self._lock = drain.lock  # set once
-
-    def reader(self) -> DrainContext:
-        return self._drain
 
     def what(self) -> str:
         return f"a task on {executor_name(self._executor)}"
@@ -102,10 +98,6 @@ class TaskSource(ReadyQueue):
                 raise self._at_end(failure)
             return
 
-    def exhausted(self) -> bool:
-        with self._lock:
-            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
-
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -133,9 +125,7 @@ class TaskSource(ReadyQueue):
         except BaseException as error:
             if under_way is not None:
                 under_way.end()
-            refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
-            refused.__cause__ = error
-            self._settle([], refused)
+            self._settle([], refused_by(self._executor, error))
             if goes_up(error):
                 raise
             return
@@ -153,7 +143,7 @@ class TaskSource(ReadyQueue):
             return self._closed
 
     def _work(self) -> Outcome:
-        """The task: what was made, and the error that came after it."""
+        """The task: the elements, and the error that came after them."""
         made: list[Any] = []
         failure: BaseException | None = None
         if self._gone():  # it could not be taken back (`taken_back`)
@@ -169,19 +159,15 @@ class TaskSource(ReadyQueue):
                 dropping.held_dropped("a stream ended before it was delivered", release_held(self._steps, self.heard))
         return made, failure
 
-    def _done(self, future: Future[Outcome]) -> None:
+    def _done(self, future: Future[Any]) -> None:
         if future.cancelled():
-            self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
-            return
-        if (error := future.exception()) is not None:
+            self._settle([], cancelled_in_queue())
+        elif (error := future.exception()) is not None:
             self._settle([], error)
-            return
-        outcome: Any = future.result()
-        if isinstance(outcome, tuple):
+        elif isinstance(outcome := future.result(), tuple):
             self._settle(*outcome)
         else:
-            name = executor_name(self._executor)
-            self._settle([], RejectedError(f"{name} did not run a stream's task, and set its future done"))
+            self._settle([], not_run_by(self._executor))
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         drain = self._drain
