@@ -41,7 +41,7 @@ from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception
-from reactive_runtime._core.failures.exits import Unwinding, goes_up
+from reactive_runtime._core.failures.exits import Unwinding, each, goes_up
 from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.fuse import PENDING
 from reactive_runtime._core.queues.prefetch_queue import NoneSignalledError, Relayed, Upstream
@@ -233,17 +233,14 @@ class Reader(Pollable):
         return over and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
     def close(self) -> None:
-        multicaster, drain = self._multicaster, self._drain
-        left, failure = multicaster.leave(self)
-        try:
-            dropping.elements_dropped("a stream ended before it was delivered", left, self.heard)
-        finally:
-            try:
-                if failure is not None:
-                    failure.left(drain)
-            finally:
-                if self.on_gone is not None:
-                    self.on_gone()
+        left, failure = self._multicaster.leave(self)
+        reason = "a stream ended before it was delivered"
+        calls: list[Callable[[], object]] = [partial(dropping.elements_dropped, reason, left, self.heard)]
+        if failure is not None:
+            calls.append(partial(failure.left, self._drain))
+        if self.on_gone is not None:
+            calls.append(self.on_gone)  # this may disconnect: then the source is not asked for more
+        each([*calls, self._multicaster.more_room])
 
 
 class Multicaster:
@@ -273,7 +270,7 @@ class Multicaster:
         for late ones, the error is too.
         """
         self.capacity = capacity
-        self.replay = replay
+        self.replay = replay  # _lock; 0 once it has forgotten
         self.waits = waits
         self.forgets = forgets
         self.auto_cancel = auto_cancel
@@ -289,6 +286,7 @@ class Multicaster:
         self._end = 0  # _lock; the number of the tail: so many elements there have been
         self._first = self._tail  # _lock
         self._first_number = 0  # _lock; _end - replay <= _first_number <= _end
+        self._seen = 0  # _lock; a subscriber that has left was handed what lies before this number
         # _lock; how many readers stand at each number, where there are any. One that reads ahead stands further on by
         # that much, perhaps beyond the tail, and moves in batches.
         self._standing: dict[int, int] = {}
@@ -319,7 +317,10 @@ class Multicaster:
         return reader
 
     def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
-        """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
+        """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended.
+
+        The caller calls `more_room` afterwards.
+        """
         with self._lock:
             reader.gone = True
             left = self._waiting_for(reader)
@@ -338,14 +339,13 @@ class Multicaster:
                 self._finish(None)
         if cancels and upstream is not None:
             upstream.cancel()
-        elif was_there:
-            self.more_room()
         return left, failure
 
     def _waiting_for(self, reader: Reader) -> list[Any]:
         """Called with the lock held. What is replayed to others is not lost."""
         chunk = list(reader._chunk)
         node, number = reader._node, reader._position
+        self._seen = max(self._seen, number - len(chunk))
         left = chunk[: max(0, self._first_number - (number - len(chunk)))]
         while number < self._first_number and node.next is not None:
             left.append(node.element)
@@ -572,6 +572,21 @@ class Multicaster:
             upstream = None if self._over else self._upstream
         if upstream is not None:
             upstream.cancel()
+
+    def forget(self) -> None:
+        """No subscriber comes any more: drop what was kept for late ones, and no subscriber has had.
+
+        A subscriber that is still there has what it waits for, and drops that when it leaves.
+        """
+        with self._lock:
+            node, number = self._first, self._first_number
+            unseen = []
+            while node.next is not None and not self._readers:
+                if number >= self._seen:
+                    unseen.append(node.element)
+                node, number = node.next, number + 1
+            self.replay, self._first, self._first_number = 0, self._tail, self._end
+        dropping.elements_dropped("its connection was cancelled, and no later subscriber gets it", unseen)
 
     def more_room(self) -> None:
         """Ask the upstream for what the slowest has room for; in batches, while there is something under way."""
