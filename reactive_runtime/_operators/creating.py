@@ -217,6 +217,9 @@ class CreatingSources:
         return combinator_flow(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
+_FULL: Final = "it found the buffer of its emitter full"
+
+
 class Emitter(Generic[T]):
     """The pushing end of `create`, for one subscriber.
 
@@ -251,14 +254,14 @@ class Emitter(Generic[T]):
         dropped = buffer.push(element) if self._overflow == "oldest" else [] if buffer.put(element) else None
         if dropped is not None:
             for oldest in dropped:
-                dropping.element_dropped("it found the buffer of its emitter full", oldest, wanted=True)
+                dropping.element_dropped(_FULL, oldest, buffer.heard, wanted=True)
             buffer.wake()
             return EmitResult.OK
         if buffer.gone():
             return EmitResult.CANCELLED
         if buffer.over():
             return EmitResult.TERMINATED
-        dropping.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
+        dropping.element_dropped(_FULL, element, buffer.heard, wanted=self._overflow == "newest")
         if self._overflow == "error":
             full = OverflowError(
                 f"create: more than {buffer.capacity} elements wait to be asked for, or to be taken: give it a capacity"

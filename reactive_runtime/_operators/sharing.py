@@ -100,7 +100,9 @@ class SharingOperators(FlowBase[T_co]):
             up to `capacity` elements.
 
         Cancellation:
-            A subscriber that cancels leaves the others alone. The handle that `connect` returns cancels the source.
+            A subscriber that cancels leaves the others alone. The handle that `connect` returns cancels the source;
+            then what is kept, and no subscriber has had, goes to the hook. It goes there at a further `connect`, too.
+            An element that falls out of the last `n` goes nowhere.
 
         Thread:
             `connect` subscribes to the source, on the thread that calls it. Subscribers without an executor are called
@@ -209,6 +211,14 @@ class _Connection:
         self.entered: int = 0  # ConnectableSource._lock; subscribers of `ref_count` that are there, or about to be
         self.counted: int = 0  # ConnectableSource._lock; 0 <= counted <= entered; those that have their subscription
 
+    def end(self, *, forgets: bool) -> None:
+        """Cancel the source. `forgets`: no later subscriber belongs to this connection."""
+        try:
+            self.multicaster.disconnect()
+        finally:
+            if forgets:
+                self.multicaster.forget()
+
 
 class ConnectableSource:
     """A source, and its present connection.
@@ -256,10 +266,13 @@ class ConnectableSource:
     def connect(self) -> Callable[[], None]:
         """Subscribe to the source, unless there is a connection that goes on; what ends that."""
         with self._lock:
-            if self._connection.multicaster.over():
+            before = self._connection if self._connection.multicaster.over() else None
+            if before is not None:
                 self._connection = _Connection(self.make())
             connection = self._connection
             first, connection.made = not connection.made, True
+        if before is not None:
+            before.multicaster.forget()
         if first:
             self._subscribe(connection.multicaster)
         return lambda: self.disconnect(connection)
@@ -274,13 +287,15 @@ class ConnectableSource:
     def disconnect(self, connection: _Connection) -> None:
         """Cancel the source, unless it has ended; its present subscribers will get nothing more from it, and no end."""
         with self._lock:
-            self._replace(connection)
-        connection.multicaster.disconnect()
+            replaced = self._replace(connection)
+        connection.end(forgets=replaced)
 
-    def _replace(self, connection: _Connection) -> None:
+    def _replace(self, connection: _Connection) -> bool:
         """A later subscriber belongs to another connection, unless this one has ended. Called with the lock held."""
-        if self._connection is connection and not connection.multicaster.over():
+        replaced = self._connection is connection and not connection.multicaster.over()
+        if replaced:
             self._connection = _Connection(self.make())
+        return replaced
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
         """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
@@ -338,7 +353,6 @@ class _Counted:
             connection.entered -= 1
             connection.counted -= self._here
             last = connection.made and not connection.entered and not self._stays
-            if last:  # under the same lock, so that none comes in between
-                connectable._replace(connection)
+            replaced = last and connectable._replace(connection)  # under the same lock, so that none comes in between
         if last:
-            connection.multicaster.disconnect()
+            connection.end(forgets=replaced)

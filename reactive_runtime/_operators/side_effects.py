@@ -319,7 +319,9 @@ class SideEffectOperators(FlowBase[T_co]):
 
         Such an element waits in a buffer at a cancel, finds one full, or is in a batch that is half full when its
         source fails. A dropped group or window drops the elements that it holds, one by one. All operators upstream are
-        covered, across boundaries, and none downstream: not what becomes of an element that has passed here.
+        covered, across boundaries, and none downstream: not what becomes of an element that has passed here. A shared
+        flow (`share`, `publish`, `replay`, `cache`) is a source of its own: what it drops for one subscriber is
+        covered, and what is dropped upstream of the sharing is not.
 
         Args:
             fn: Called once for each such element, which goes to the hook as well.

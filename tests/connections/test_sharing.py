@@ -238,6 +238,58 @@ def test_a_replay_begins_anew_after_its_connection_was_cancelled() -> None:
     assert listener.elements == [2]
 
 
+@pytest.mark.parametrize("demand", [0, 1, 5])
+@pytest.mark.parametrize("n", [0, 1, 3, 99])
+def test_the_last_cancel_of_a_replay_drops_all_that_was_not_had(n: int, demand: int) -> None:
+    made: list[int] = []
+    got: list[int] = []
+    flow = Flow.range(1_000).do_on_next(made.append).replay(n, capacity=4).ref_count()
+    with hooks.captured() as drops:
+        handle = flow.subscribe(got.append, demand=demand)
+        before = len(made)
+        handle.cancel()
+    assert len(made) == before  # the source was not asked for more
+    assert got == made[:demand]
+    assert [drop.element for drop in drops] == made[demand:]
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_replay_that_is_kept_for_no_one_any_more_is_dropped(anew: bool) -> None:
+    hand = Hand()
+    flow = Flow.from_publisher(hand).replay(2, capacity=3)
+    handle = flow.connect()
+    with hooks.captured() as drops:
+        hand.held[0].emit(1)
+        listener = Listener(9)
+        flow.subscribe(listener)
+        listener.subscription.cancel()
+        hand.held[0].emit(2)
+        if anew:
+            hand.held[0].subscriber.on_complete()
+            flow.connect()
+        else:
+            handle.cancel()
+    assert listener.elements == [1]
+    assert [drop.element for drop in drops] == [2]
+
+
+def test_a_subscriber_of_a_cancelled_replay_has_what_waits_for_it() -> None:
+    hand = Hand()
+    flow = Flow.from_publisher(hand).replay(2, capacity=3)
+    listener = Listener(1)
+    with hooks.captured() as drops:
+        flow.subscribe(listener)
+        handle = flow.connect()
+        for n in (1, 2, 3):
+            hand.held[0].emit(n)
+        handle.cancel()
+        assert not drops
+        listener.subscription.request(1)
+        listener.subscription.cancel()
+    assert listener.elements == [1, 2]
+    assert [drop.element for drop in drops] == [3]
+
+
 def test_a_cancel_after_the_end_leaves_what_is_replayed() -> None:
     flow = Flow.range(3).replay(2)
     flow.connect().cancel()

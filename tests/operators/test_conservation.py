@@ -174,14 +174,21 @@ EXACT: dict[str, Exact] = {
 }
 """The operators whose functions make elements, or use them up: where one is made, and where it is used up, is known."""
 
-EXACT_AS_THEY_ARE = {"flat_map (coroutines)", "map_parallel (coroutines)", "map_parallel", "publish_on", "cache"}
+EXACT_AS_THEY_ARE = {
+    "flat_map (coroutines)",
+    "map_parallel (coroutines)",
+    "map_parallel",
+    "publish_on",
+    "cache",
+    "replay",
+}
 """Those of the catalogue that use up nothing."""
 
 HOLDING = {"flat_map_iterable", "flatten", "flat_map (on a pool)", "flat_map_sequential (on a pool)"}
 """Those that have elements of a function in hand, of which some cancels have to find one."""
 
-KEEPING = {"cache"}
-"""Keeps what it has for later subscribers, by contract: one that comes later gets each element that was made."""
+KEEPING = {"cache", "replay"}
+"""These keep what they have for later subscribers, by contract, `replay` only after the end."""
 
 
 ORIGINS: dict[str, Callable[[Source, ThreadPoolExecutor], Flow[Any]]] = {
@@ -299,7 +306,7 @@ def a_cancel(case: Case, chance: random.Random, pool: ThreadPoolExecutor) -> tup
     """A run with a cancel at random; its origin, and what it was."""
     origin, demand = chance.choice(list(ORIGINS)), chance.choice([1, 2, 3, 7, MAX_DEMAND])
     at, by = chance.randrange(1, ELEMENTS + 1), chance.choice(["subscriber", "source", "another thread"])
-    waits = case.name in HOLDING and chance.random() < 0.5
+    waits = chance.random() < (0.5 if case.name in HOLDING else 0.2)
     sink = Cancelling(at if waits else demand, at if by == "subscriber" else -1, waits=waits)
     source = Source(at, sink.cancel if by == "source" else sink.cancel_elsewhere)
     if by == "subscriber" or waits:

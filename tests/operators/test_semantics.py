@@ -400,6 +400,19 @@ def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
     assert not any(drop.wanted for drop in dropped)
 
 
+@pytest.mark.parametrize("overflow", ["error", "newest", "oldest"])
+def test_a_listener_hears_of_each_element_that_found_a_buffer_full(overflow: Any, dropped: list[Dropped]) -> None:
+    heard: list[Any] = []
+
+    def push(emitter: Any) -> None:
+        for n in range(5):
+            emitter.emit(n)
+
+    Flow.create(push, overflow=overflow, capacity=1).do_on_discard(heard.append).subscribe(print, demand=0).cancel()
+    assert heard == [drop.element for drop in dropped if drop.error is None]
+    assert sorted(heard) == ([0, 1] if overflow == "error" else list(range(5)))  # that ends at the first: 2 is refused
+
+
 class Passing:
     """Another library's publisher."""
 

@@ -41,7 +41,7 @@ from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception, caused
-from reactive_runtime._core.failures.exits import Unwinding
+from reactive_runtime._core.failures.exits import Unwinding, each
 from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.fuse import PENDING
 from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream, call_raised
@@ -231,17 +231,14 @@ class Reader(Pollable):
         return over and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
     def close(self) -> None:
-        multicaster, drain = self._multicaster, self._drain
-        left, failure = multicaster.leave(self)
-        try:
-            dropping.elements_dropped("a stream ended before it was delivered", left, self.heard)
-        finally:
-            try:
-                if failure is not None:
-                    failure.left(drain)
-            finally:
-                if self.on_gone is not None:
-                    self.on_gone()
+        left, failure = self._multicaster.leave(self)
+        reason = "a stream ended before it was delivered"
+        calls: list[Callable[[], object]] = [partial(dropping.elements_dropped, reason, left, self.heard)]
+        if failure is not None:
+            calls.append(partial(failure.left, self._drain))
+        if self.on_gone is not None:
+            calls.append(self.on_gone)  # this may disconnect: then the source is not asked for more
+        each([*calls, self._multicaster.more_room])
 
 
 class Multicaster:
@@ -271,7 +268,7 @@ class Multicaster:
         for late ones, the error is too.
         """
         self.capacity = capacity
-        self.replay = replay
+        self.replay = replay  # _lock; 0 once it has forgotten
         self.waits = waits
         self.forgets = forgets
         self.auto_cancel = auto_cancel
@@ -287,6 +284,7 @@ class Multicaster:
         self._end = 0  # _lock; the number of the tail: so many elements there have been
         self._first = self._tail  # _lock
         self._first_number = 0  # _lock; _end - replay <= _first_number <= _end
+        self._seen = 0  # _lock; a subscriber that has left was handed what lies before this number
         # _lock; how many readers stand at each number, where there are any. One that reads ahead stands further on by
         # that much, perhaps beyond the tail, and moves in batches.
         self._standing: dict[int, int] = {}
@@ -317,7 +315,10 @@ class Multicaster:
         return reader
 
     def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
-        """The subscriber wants no more. Returns the elements kept for it alone, and the error it ends with."""
+        """The subscriber wants no more. Returns the elements kept for it alone, and the error it ends with.
+
+        The caller calls `more_room` afterwards.
+        """
         with self._lock:
             reader.gone = True
             left = self._waiting_for(reader)
@@ -336,14 +337,13 @@ class Multicaster:
                 self._finish(None)
         if cancels and upstream is not None:
             upstream.cancel()
-        elif was_there:
-            self.more_room()
         return left, failure
 
     def _waiting_for(self, reader: Reader) -> list[Any]:
         """The elements that wait for it, and are not replayed to others. Called with the lock held."""
         chunk = list(reader._chunk)
         node, number = reader._node, reader._position
+        self._seen = max(self._seen, number - len(chunk))
         left = chunk[: max(0, self._first_number - (number - len(chunk)))]
         while number < self._first_number and node.next is not None:
             left.append(node.element)
@@ -559,6 +559,21 @@ class Multicaster:
             upstream = None if self._over else self._upstream
         if upstream is not None:
             upstream.cancel()
+
+    def forget(self) -> None:
+        """No subscriber comes any more: drop what was kept for late ones, and no subscriber has had.
+
+        A subscriber that is still there has what it waits for, and drops that when it leaves.
+        """
+        with self._lock:
+            node, number = self._first, self._first_number
+            unseen = []
+            while node.next is not None and not self._readers:
+                if number >= self._seen:
+                    unseen.append(node.element)
+                node, number = node.next, number + 1
+            self.replay, self._first, self._first_number = 0, self._tail, self._end
+        dropping.elements_dropped("its connection was cancelled, and no later subscriber gets it", unseen)
 
     def more_room(self) -> None:
         """Ask the upstream for as much as the slowest has room for; in batches, while elements are under way."""
