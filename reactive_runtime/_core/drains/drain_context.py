@@ -201,12 +201,8 @@ class DrainContext(Drain):
         """Look around, in the flow's own context, on a thread of a clock, a pool or an event loop."""
         with self.lock:
             owner = self.claim()
-        if not owner:  # most find the drain at work, and need no context
-            return
-        if self.hears and self.home is not None:
-            self.context.copy().run(contained, trampoline.launch, self._visit)
-        else:
-            self.context.copy().run(contained, self._launch)
+        if owner:  # most find the drain at work, and need no context
+            self.context.copy().run(contained, self.element_came)
 
     def wake(self) -> None:
         with self.lock:
