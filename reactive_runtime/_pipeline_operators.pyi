@@ -1,6 +1,6 @@
-"""What a `Pipeline` offers, for type checkers: at run time it looks the operator up in `Flow`, by its name.
+"""Generated from the operators by `WRITE_DOCS=1 pytest tests/core/test_face.py`: do not edit.
 
-Made from the operators, by `tests/core/pipeline_types.py`: WRITE_DOCS=1 pytest tests/core/test_face.py
+Type checkers see here what a `Pipeline` has. At run time a pipeline looks up an operator of `Flow` by its name.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
 from reactive_runtime._core.runtime.arguments import check_callable
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._operators.filtering import MISSING
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 
@@ -48,6 +49,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def reduce(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]: ...
 
+    @stateful
     def reduce(self: FlowBase[Any], fn: Callable[[Any, Any], Any], initial: Any = MISSING) -> Flow[Any]:
         """All elements, folded into one by `fn(so_far, element)`.
 
@@ -83,6 +85,7 @@ class AggregatingOperators(FlowBase[T_co]):
         check_callable("reduce", "fn", fn)
         return self._then(_Reduce(fn, initial))
 
+    @stateful
     def collect(self, supplier: Callable[[], S], accumulate: Callable[[S, T_co], object]) -> Flow[S]:
         """All elements, put into one container.
 
@@ -120,6 +123,7 @@ class AggregatingOperators(FlowBase[T_co]):
             )
         )
 
+    @stateful
     def to_list(self) -> Flow[list[T_co]]:
         """The list of all elements.
 
@@ -154,6 +158,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V]) -> Flow[dict[K, V]]: ...
 
+    @stateful
     def to_dict(
         self: FlowBase[Any], key: Callable[[Any], Any], value: Callable[[Any], Any] | None = None
     ) -> Flow[dict[Any, Any]]:
@@ -192,6 +197,7 @@ class AggregatingOperators(FlowBase[T_co]):
         check_callable("to_dict", "key", key)
         return self._then(_ToDict(key, None if value is None else check_callable("to_dict", "value", value)))
 
+    @stateful
     def count(self) -> Flow[int]:
         """How many elements there were.
 
@@ -217,6 +223,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Count())
 
+    @stateful
     def sum(self: FlowBase[Summable[N_co]]) -> Flow[N_co]:
         """The sum of the elements, by `+`.
 
@@ -249,6 +256,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def min(self, *, key: Callable[[T_co], SupportsRichComparison]) -> Flow[T_co]: ...
 
+    @stateful
     def min(self: FlowBase[Any], *, key: Callable[[Any], Any] | None = None) -> Flow[Any]:
         """The smallest element.
 
@@ -287,6 +295,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def max(self, *, key: Callable[[T_co], SupportsRichComparison]) -> Flow[T_co]: ...
 
+    @stateful
     def max(self: FlowBase[Any], *, key: Callable[[Any], Any] | None = None) -> Flow[Any]:
         """The largest element.
 
@@ -319,6 +328,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Best("max", _a_key("max", key), lambda item, best: item > best))
 
+    @stateful
     def all(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
         """Whether `predicate(element)` is true for every element.
 
@@ -352,6 +362,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Decide("all", check_callable("all", "predicate", predicate), decided=False))
 
+    @stateful
     def any(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
         """Whether `predicate(element)` is true for some element.
 
@@ -385,6 +396,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Decide("any", check_callable("any", "predicate", predicate), decided=True))
 
+    @stateful
     def contains(self: FlowBase[T], element: T) -> Flow[bool]:
         """Whether an element equals `element`.
 

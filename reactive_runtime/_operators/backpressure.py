@@ -38,6 +38,7 @@ from reactive_runtime._core.runtime.arguments import (
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import Hot, combinator_flow, flow_of
 from reactive_runtime._core.sources.naming import instead
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import clock_in
 
@@ -141,6 +142,7 @@ class BackpressureOperators(FlowBase[T_co]):
         title = f"on_overflow_buffer({n}, {drop})"
         return combinator_flow(title, lambda: _Buffer(self, Overflow(n, drop)), self)
 
+    @stateful
     def on_overflow_drop(self) -> Flow[T_co]:
         """What comes without demand is dropped, to the hook.
 
@@ -176,6 +178,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return combinator_flow("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
 
+    @stateful
     def on_overflow_latest(self) -> Flow[T_co]:
         """What comes without demand takes the place of what came before: only the latest is kept.
 

@@ -21,6 +21,7 @@ from reactive_runtime._core.failures.passing import signalled
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import CombinatorSource, as_flow, combinator_flow
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.shown import shown
 
@@ -98,6 +99,7 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("concat", sources)
         return combinator_flow("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
 
+    @stateful
     def concat_with(self, *others: Publisher[R]) -> Flow[T_co | R]:
         """The elements of the source, then those of each of `others`, as `concat` does.
 
@@ -130,6 +132,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         return _longer("concat_with", partial(_Concat, delay_error=False), self, _flows("concat_with", others, "other"))
 
+    @stateful
     def start_with(self, *elements: R) -> Flow[T_co | R]:
         """First `elements`, and then the source.
 
@@ -229,6 +232,7 @@ class CombiningOperators(FlowBase[T_co]):
         at_least("merge", "prefetch", 1, prefetch)
         return combinator_flow("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
 
+    @stateful
     def merge_with(self, *others: Publisher[R], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T_co | R]:
         """The elements of the source and of `others`, each as soon as it is there, as `merge` does.
 
@@ -403,6 +407,7 @@ class CombiningOperators(FlowBase[T_co]):
     @overload
     def zip_with(self, *others: Publisher[R], prefetch: int = PREFETCH) -> Flow[tuple[T_co | R, ...]]: ...
 
+    @stateful
     def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the elements of the source and of `others`, as `zip` does.
 
@@ -565,6 +570,7 @@ class CombiningOperators(FlowBase[T_co]):
     @overload
     def with_latest_from(self, *others: Publisher[R]) -> Flow[tuple[T_co | R, ...]]: ...
 
+    @stateful
     def with_latest_from(self: FlowBase[Any], *others: Publisher[Any]) -> Flow[Any]:
         """Each element of the source with the latest one of each of `others`.
 
@@ -606,6 +612,7 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("with_latest_from", others, "other")
         return combinator_flow("with_latest_from", lambda: _WithLatestFrom(self, flows), self, *flows)
 
+    @stateful
     def switch_if_empty(self, other: Publisher[R]) -> Flow[T_co | R]:
         """The source, or `other` where the source completes without an element.
 
@@ -639,6 +646,7 @@ class CombiningOperators(FlowBase[T_co]):
         flow = as_flow("switch_if_empty", "other", other)
         return combinator_flow("switch_if_empty", lambda: _SwitchIfEmpty(self, flow), self, flow)
 
+    @stateful
     def take_until(self, other: Publisher[object]) -> Flow[T_co]:
         """The source, until `other` signals an element or completes: the flow then completes, and cancels the source.
 
@@ -675,6 +683,7 @@ class CombiningOperators(FlowBase[T_co]):
         flow = as_flow("take_until", "other", other)
         return combinator_flow("take_until", lambda: _TakeUntil(self, flow), self, flow)
 
+    @stateful
     def skip_until(self, other: Publisher[object]) -> Flow[T_co]:
         """The source from when `other` has signalled an element; what comes before is dropped, to the hook.
 

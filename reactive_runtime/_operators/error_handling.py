@@ -21,6 +21,7 @@ from reactive_runtime._core.runtime.arguments import When, at_least, check_calla
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.sources.naming import is_publisher, no_publisher
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import clock_in, clock_used
 
@@ -297,6 +298,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             uses=(clock_used(clock),),
         )
 
+    @stateful
     def repeat(self, n: int | None = None) -> Flow[T_co]:
         """The source `n` times, one after the other.
 
@@ -332,6 +334,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             at_least("repeat", "n", 0, n)
         return combinator_flow(f"repeat({'' if n is None else n})", lambda: _Repeat(self, n), self)
 
+    @stateful
     def repeat_when(self, fn: Callable[[int], Publisher[object]]) -> Flow[T_co]:
         """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
 

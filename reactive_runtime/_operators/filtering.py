@@ -9,6 +9,7 @@ from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
 from reactive_runtime._core.runtime.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._core.sources.flow_base import FlowBase
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 
@@ -62,6 +63,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Filter(check_callable("filter", "predicate", predicate)))
 
+    @stateful
     def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """The elements before the first one for which `predicate(element)` is false.
 
@@ -94,6 +96,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_TakeWhile(check_callable("take_while", "predicate", predicate)))
 
+    @stateful
     def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """The elements from the first one on for which `predicate(element)` is false.
 
@@ -126,6 +129,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_SkipWhile(check_callable("skip_while", "predicate", predicate)))
 
+    @stateful
     def take(self, n: int) -> Flow[T_co]:
         """The first `n` elements.
 
@@ -159,6 +163,7 @@ class FilteringOperators(FlowBase[T_co]):
         at_least("take", "n", 0, n)
         return self._then(_Take(n)) if n else self._none()
 
+    @stateful
     def skip(self, n: int) -> Flow[T_co]:
         """All but the first `n` elements.
 
@@ -191,6 +196,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Skip(at_least("skip", "n", 0, n)))
 
+    @stateful
     def distinct(self, *, key: Callable[[T_co], Hashable] | None = None) -> Flow[T_co]:
         """The elements whose key has not been there before.
 
@@ -224,6 +230,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Distinct(_a_key("distinct", key)))
 
+    @stateful
     def distinct_until_changed(self, *, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """The elements whose key is not that of the element before.
 
@@ -262,6 +269,7 @@ class FilteringOperators(FlowBase[T_co]):
     @overload
     def first(self, default: R) -> Flow[T_co | R]: ...
 
+    @stateful
     def first(self, default: Any = MISSING) -> Flow[Any]:
         """The first element.
 
@@ -297,6 +305,7 @@ class FilteringOperators(FlowBase[T_co]):
     @overload
     def element_at(self, index: int, default: R) -> Flow[T_co | R]: ...
 
+    @stateful
     def element_at(self, index: int, default: Any = MISSING) -> Flow[Any]:
         """The element with number `index`, counted from 0.
 
@@ -338,6 +347,7 @@ class FilteringOperators(FlowBase[T_co]):
     @overload
     def last(self, default: R) -> Flow[T_co | R]: ...
 
+    @stateful
     def last(self, default: Any = MISSING) -> Flow[Any]:
         """The last element.
 
@@ -367,6 +377,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Last(default))
 
+    @stateful
     def default_if_empty(self, default: R) -> Flow[T_co | R]:
         """The source, or `default` where it completes without an element.
 

@@ -18,6 +18,7 @@ from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, one_of, seconds_of
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
 from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
 
@@ -241,6 +242,7 @@ class TimingOperators(FlowBase[T_co]):
         uses = (clock_used(clock),) if flow is None else (clock_used(clock), flow)
         return combinator_flow(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
 
+    @stateful
     def debounce(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
 
@@ -288,6 +290,7 @@ class TimingOperators(FlowBase[T_co]):
             f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
+    @stateful
     def throttle(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
         """An element, and then none for `seconds`; those that come meanwhile are dropped, to the hook.
 
@@ -331,6 +334,7 @@ class TimingOperators(FlowBase[T_co]):
             f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
+    @stateful
     def sample(self, sampler: Publisher[object]) -> Flow[T_co]:
         """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
 
@@ -373,6 +377,7 @@ class TimingOperators(FlowBase[T_co]):
         flow = as_flow("sample", "sampler", sampler)
         return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
 
+    @stateful
     def buffer_timeout(self, n: int, seconds: float, *, clock: Clock | None = None) -> Flow[list[T_co]]:
         """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them.
 

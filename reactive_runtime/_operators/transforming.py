@@ -15,6 +15,7 @@ from reactive_runtime._core.runtime.arguments import at_least, check_callable
 from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import flow_type
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 
@@ -234,6 +235,7 @@ class TransformingOperators(FlowBase[T_co]):
         """
         return self._then(_Flatten())
 
+    @stateful
     def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
         """Each element with its number, counted from `start`.
 
@@ -267,6 +269,7 @@ class TransformingOperators(FlowBase[T_co]):
             raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
         return self._then(_Enumerate(start))
 
+    @stateful
     def pairwise(self) -> Flow[tuple[T_co, T_co]]:
         """Each element with the one before it.
 
@@ -292,6 +295,7 @@ class TransformingOperators(FlowBase[T_co]):
         """
         return self._then(_Pairwise())
 
+    @stateful
     def scan(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]:
         """The running fold: `initial` is folded with each element, and each result goes on.
 
@@ -325,6 +329,7 @@ class TransformingOperators(FlowBase[T_co]):
         """
         return self._then(_Scan(check_callable("scan", "fn", fn), initial))
 
+    @stateful
     def batch(self, n: int) -> Flow[list[T_co]]:
         """Lists of `n` elements.
 
@@ -360,6 +365,7 @@ class TransformingOperators(FlowBase[T_co]):
         """
         return self._then(_Batch(at_least("batch", "n", 1, n), "batch"))
 
+    @stateful
     def end_with(self, *elements: R) -> Flow[T_co | R]:
         """The source, and then `elements`.
 
@@ -393,6 +399,7 @@ class TransformingOperators(FlowBase[T_co]):
             raise TypeError("end_with: None is not an element (2.13)")
         return self._then(_EndWith(elements))
 
+    @stateful
     def materialize(self) -> Flow[Notification[T_co]]:
         """Each signal as a `Notification`, the end included.
 
@@ -480,6 +487,7 @@ class TransformingOperators(FlowBase[T_co]):
             raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
         return flow
 
+    @stateful
     def buffer(self, n: int) -> Flow[list[T_co]]:  # that of `batch`
         return self._then(_Batch(at_least("buffer", "n", 1, n), "buffer"))
 

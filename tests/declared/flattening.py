@@ -16,6 +16,7 @@ from declared.kinds import (
     Plain,
     Race,
     Typed,
+    Without,
     case,
 )
 from declared.modelling import (
@@ -160,6 +161,7 @@ DECLARED: Declared = {
             eats=None,
         ),
         Race(lambda a: a.expand(lambda n: Flow.just(n + 1) if n < 1 else Flow.empty())),
+        Without(Consumer, "it gives the elements that inner flows are made of as well"),
         Example("a.expand(lambda n: inner(str(n + 1) + '|' if n < 3 else '|'))", "1|"),
     ],
     "map_parallel": [

@@ -1,4 +1,4 @@
-"""What mypy and Pyright make of what is no operator by itself, or needs PySpark: nothing here is ever run.
+"""What mypy and Pyright make of what is not one operator, or needs PySpark: nothing calls these functions.
 
 The types of operators are the `Typed` of `declared`.
 """
@@ -11,9 +11,7 @@ import pyarrow
 from declared.values import add, clock, f, text, text_async, texts
 from pyspark.sql import DataFrame, SparkSession
 
-from reactive_runtime import (
-    Flow,
-)
+from reactive_runtime import Flow
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark._write.spark_sink import SparkSink
 

@@ -21,6 +21,7 @@ from reactive_runtime._core.sources.flow_source import combinator_flow, foreign
 from reactive_runtime._core.sources.naming import is_publisher, no_publisher
 from reactive_runtime._operators.concurrent.concurrency import Bounded
 from reactive_runtime._operators.concurrent.coroutines import Coroutines
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.shown import shown
 
@@ -229,6 +230,7 @@ class FlatteningOperators(FlowBase[T_co]):
         title = f"concat_map({describe(fn)})"
         return combinator_flow(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
 
+    @stateful
     def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
 

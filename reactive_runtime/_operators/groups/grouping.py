@@ -24,6 +24,7 @@ from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import combinator_flow
 from reactive_runtime._operators.groups.group_flow import Given, Group
 from reactive_runtime._operators.groups.group_source import Split
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class GroupingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
+    @stateful
     def group_by(
         self, key: Callable[[T_co], K], *, groups: int = 64, prefetch: int = PREFETCH
     ) -> Flow[tuple[K, Flow[T_co]]]:
@@ -100,6 +102,7 @@ class GroupingOperators(FlowBase[T_co]):
             f"group_by({describe(key)})", lambda: Given(lambda: _GroupBy(self, key, groups, prefetch)), self
         )
 
+    @stateful
     def window(self, n: int) -> Flow[Flow[T_co]]:
         """Flows of `n` elements each, one after the other.
 
