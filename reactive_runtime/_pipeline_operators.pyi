@@ -16,8 +16,9 @@ from reactive_runtime._core.runtime.arguments import When
 from reactive_runtime._flow import Flow
 from reactive_runtime._operators.aggregating import Summable
 from reactive_runtime._operators.backpressure import KillSwitch, Valve
-from reactive_runtime._operators.side_effects import Listener, Metrics, Way
-from reactive_runtime._operators.transforming import Notification
+from reactive_runtime._operators.monitoring import Metrics
+from reactive_runtime._operators.notifications import Notification
+from reactive_runtime._operators.side_effects import Listener, Way
 from reactive_runtime._spec import Publisher
 from reactive_runtime.pipeline import Pipeline
 

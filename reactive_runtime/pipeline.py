@@ -12,7 +12,7 @@ from reactive_runtime._core.runtime.arguments import check_callable
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.naming import no_publisher
 from reactive_runtime._flow import ConnectableFlow, Flow, Operators
-from reactive_runtime._operators.backpressure import ParallelFlow
+from reactive_runtime._operators.scheduling import ParallelFlow
 from reactive_runtime._operators.stateful import is_stateful
 from reactive_runtime._support.shown import shown
 
