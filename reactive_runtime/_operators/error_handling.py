@@ -21,9 +21,10 @@ from reactive_runtime._core.runtime.arguments import When, at_least, check_calla
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.sources.naming import is_publisher, no_publisher
+from reactive_runtime._executors.shared_clock import clock_used
 from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
-from reactive_runtime.executors import clock_in, clock_used
+from reactive_runtime.executors import clock_in
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow

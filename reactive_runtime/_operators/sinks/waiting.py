@@ -13,7 +13,8 @@ from reactive_runtime._core.runtime.waited_for import kept_by
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.sources.naming import executor_name
-from reactive_runtime.executors import blocking_is_allowed, runs_here, shared_clock
+from reactive_runtime._executors.shared_clock import shared_clock
+from reactive_runtime.executors import blocking_is_allowed, runs_here
 
 __all__ = ["Overrun", "Wait"]
 

@@ -10,10 +10,10 @@ from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Elemen
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, seconds_of
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
+from reactive_runtime._executors.shared_clock import clock_used
 from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._operators.time.timing import WAITING, Timed
 from reactive_runtime._spec import Publisher
-from reactive_runtime.executors import clock_used
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow

@@ -17,9 +17,11 @@ from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, one_of, seconds_of
 from reactive_runtime._core.sources.flow_base import FlowBase
 from reactive_runtime._core.sources.flow_source import as_flow, combinator_flow
+from reactive_runtime._executors.shared_clock import clock_used
+from reactive_runtime._executors.virtual_time import SECOND, nanoseconds_of, now_ns
 from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
-from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
+from reactive_runtime.executors import clock_in
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
