@@ -1,7 +1,7 @@
 """Many elements to one: flows of one element, which `block` waits for.
 
-All of them request every element. `all`, `any` and `contains` cancel the upstream as soon as they know. `to_list` and
-`to_dict` hold every element as well, and are for finite flows.
+All request every element. `scan` gives each result on the way. `to_list` and `to_dict` hold every element as well, and
+are for finite flows.
 """
 
 from __future__ import annotations

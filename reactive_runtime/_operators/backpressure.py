@@ -1,7 +1,7 @@
-"""Demand, changed on its way: in portions, held back, let through without, or shared out.
+"""Demand, changed on its way: in portions, held back, or let through without.
 
-The three of `on_overflow` are for sources that push: each requests everything of its source. A source that is pulled
-never overflows, since it is pulled by demand; what they do then is nothing.
+The three `on_overflow` operators are for sources that push: each requests everything of its source. They do nothing
+for a source that is pulled: its demand pulls it, so it never overflows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BUSY = 256
 
 
 class BackpressureOperators(FlowBase[T_co]):
-    """Demand, changed on its way: in portions, held back, let through without, or shared out."""
+    """Demand, changed on its way: in portions, held back, or let through without."""
 
     __slots__ = ()
 

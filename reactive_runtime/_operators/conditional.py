@@ -1,4 +1,8 @@
-"""Operators that decide whether elements come, and of which source."""
+"""Operators that decide whether elements pass, or of which source, and those that answer yes or no.
+
+`all`, `any` and `contains` request every element, and cancel the upstream as soon as they know the answer. An operator
+that listens to another publisher subscribes to that first: the source may keep the thread that subscribes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ R = TypeVar("R")
 
 
 class ConditionalOperators(FlowBase[T_co]):
-    """Operators that decide whether elements come, and of which source."""
+    """Operators that decide whether elements pass, or of which source, and those that answer yes or no."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Which elements pass."""
+"""Operators that let some elements pass, by their value, their key or their place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MISSING: Final[Any] = sentinel("MISSING", __name__)
 
 
 class FilteringOperators(FlowBase[T_co]):
-    """Which elements pass."""
+    """Operators that let some elements pass, by their value, their key or their place."""
 
     __slots__ = ()
 

@@ -1,4 +1,7 @@
-"""Operators that show what a flow does: in a log, in counts, in errors and in drawings."""
+"""Operators that show what a flow does: in a log, in counts, in errors and in drawings.
+
+A function that raises here ends the flow with its error, as a function of an operator does.
+"""
 
 from __future__ import annotations
 

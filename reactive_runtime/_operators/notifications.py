@@ -1,4 +1,4 @@
-"""Signals as elements."""
+"""Signals as elements, and elements as signals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class NotificationOperators(FlowBase[T_co]):
-    """Signals as elements."""
+    """Signals as elements, and elements as signals."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""On which thread a flow runs."""
+"""On which thread a flow runs, and on how many."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SchedulingOperators(FlowBase[T_co]):
-    """On which thread a flow runs."""
+    """On which thread a flow runs, and on how many."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """Side effects: functions that get each signal, and change none.
 
-A function that raises here ends the flow with its error, as one of an operator does, unless the flow has ended already:
-then its error goes to the hook. The functions run where the flow runs, one signal at a time.
+A function that raises here ends the flow with its error, as a function of an operator does. If the flow has ended
+already, the error goes to the hook. The functions run where the flow runs, one signal at a time.
 """
 
 from __future__ import annotations

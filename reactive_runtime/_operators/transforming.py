@@ -1,4 +1,4 @@
-"""One element to one, or to several: what an element becomes."""
+"""One element to one, or to several."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class TransformingOperators(FlowBase[T_co]):
-    """One element to one, or to several: what an element becomes."""
+    """One element to one, or to several."""
 
     __slots__ = ()
 

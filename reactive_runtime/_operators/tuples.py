@@ -1,4 +1,8 @@
-"""Several sources to tuples, each with an element of each source."""
+"""Several sources to tuples, each of which has an element of each source.
+
+Each source that has an executor, or is a publisher of another library, is asked for at most `prefetch` elements ahead;
+the others are pulled by demand, in turn, on the thread that requests.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ R = TypeVar("R")
 
 
 class TupleOperators(FlowBase[T_co]):
-    """Several sources to tuples, each with an element of each source."""
+    """Several sources to tuples, each of which has an element of each source."""
 
     __slots__ = ()
 

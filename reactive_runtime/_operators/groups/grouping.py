@@ -1,16 +1,16 @@
-"""One source to several flows: groups and windows, each a flow of its own, with a bounded buffer.
+"""Several elements in one: lists, pairs, and flows of their own, which are groups and windows.
 
-The source is asked for more while the next group is demanded, or a group that has a subscriber demands more. A full
-buffer holds the source back, if its group has a subscriber, which will take what is in it. A full buffer without a
-subscriber would be full for ever: the flow then fails and says so, instead of hanging. It has none for certain only
-when the drains that the groups go through rest (`DrainContext.rests`), since the subscription may be under way on
-another thread.
+A group or a window has a bounded buffer. The flow asks its source for more while the next group is demanded, or a group
+that has a subscriber demands more. A full buffer holds the source back if its group has a subscriber, which will take
+the elements. Without a subscriber a full buffer would stay full for ever: the flow then fails with an error that says
+so. The flow knows that a group has no subscriber only when the drains that the groups go through rest
+(`DrainContext.rests`), since another thread may be about to subscribe.
 
 A group may outlive the flow that it came from. So the source has a drain of its own (`Split` hangs on it), which ends
 when the outer flow and all groups that have a subscriber are over. It deals the elements out to *buffers*, one for
-each group and one for the outer flow. A buffer hangs on the drain of its subscriber, and leaves a note for the source's
-when it can take more. That drain works when no other is owned by the same thread: each element is delivered, and a
-group that has had enough is gone, before the source is asked for the next one.
+each group and one for the outer flow. A buffer hangs on the drain of its subscriber, and leaves a note for the drain of
+the source when it can take more. That drain works when its thread owns no other: each element is delivered, and a group
+that has had enough is gone, before the drain asks the source for the next element.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class GroupingOperators(FlowBase[T_co]):
-    """One source to several flows: groups and windows, each a flow of its own, with a bounded buffer."""
+    """Several elements in one: lists, pairs, and flows of their own, which are groups and windows."""
 
     __slots__ = ()
 

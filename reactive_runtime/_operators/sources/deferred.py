@@ -1,4 +1,4 @@
-"""Sources that a function makes, for each subscriber anew."""
+"""Sources that a function makes, for each subscriber anew: a value, a file, a flow, a resource."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class DeferredSources:
-    """Sources that a function makes, for each subscriber anew."""
+    """Sources that a function makes, for each subscriber anew: a value, a file, a flow, a resource."""
 
     __slots__ = ()
 

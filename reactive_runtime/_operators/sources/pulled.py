@@ -1,4 +1,7 @@
-"""Where flows come from. Each source is cold: every subscriber gets the elements from the first one on."""
+"""Sources of values that are at hand, of iterables and of publishers.
+
+Each source is cold: every subscriber gets the elements from the first one on.
+"""
 
 from __future__ import annotations
 

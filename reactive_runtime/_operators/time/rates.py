@@ -1,4 +1,7 @@
-"""How many elements pass in a time."""
+"""How many elements pass in a time.
+
+`timing` says which clock an operator has, and on which thread a timer signals.
+"""
 
 from __future__ import annotations
 
