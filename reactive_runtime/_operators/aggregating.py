@@ -33,7 +33,7 @@ N_co = TypeVar("N_co", covariant=True)
 
 
 class Summable(Protocol[N_co]):
-    """What can be added to 0, and the type of that sum: a number, and not a str."""
+    """A value that can be added to 0, and the type of that sum: a number, and not a str."""
 
     def __radd__(self, other: int, /) -> N_co: ...
 
@@ -370,7 +370,7 @@ class Fold(Step[T, S]):
         return MAX_DEMAND
 
     def so_far(self) -> object:
-        """What it has made of elements, or keeps of them; MISSING: nothing."""
+        """The result so far, or the elements that the step keeps; MISSING: nothing."""
         return MISSING
 
     def dispose(self) -> Iterable[object]:

@@ -343,8 +343,8 @@ class _Buffer(Passing):
         self.waiting: deque[Any] = deque()
 
     def elements(self) -> Elements:
-        # A source that pushes is asked for everything, whatever is demanded further down: through a drain of its own,
-        # where operators stand in between. One that is pulled is pulled by demand, and never overflows.
+        # Request everything of a source that pushes, whatever the subscriber demands: through a drain of its own if
+        # operators stand in between. Demand pulls a source that is pulled, so it never overflows.
         pulled = self.source._source.free()
         inner = self.inner(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
         while True:
@@ -363,11 +363,11 @@ class _Buffer(Passing):
                 yield PENDING
 
     def _next(self, inner: Any) -> Any:
-        """The next element. Without demand, only of a source that pushes."""
+        """Take the next element. Without demand, take it only from a source that pushes."""
         return inner.next_signal() if inner.pushes() or inner.over else inner.next_if_demanded()
 
     def keep(self, element: Any) -> None:
-        """One more element has come: keep it, or drop one."""
+        """Keep an element that has come, or drop it or another one."""
         self.waiting.append(element)
         if len(self.waiting) > self.overflow.capacity and not self.drain.demanded:
             if self.overflow.drop == "error":
@@ -398,7 +398,7 @@ class _Handle:
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
-        self._gathers: dict[Combinator, DrainContext] = {}  # _lock; and the drain at the end of the tree of each
+        self._gathers: dict[Combinator, DrainContext] = {}  # _lock; each with the drain at the end of its tree
 
     def _enter(self, combinator: Combinator) -> None:
         with self._lock:
@@ -506,7 +506,7 @@ class KillSwitch(_Handle):
             self._thrown = True
         try:
             self._wake()
-        finally:  # an exit on its way up out of one flow does not keep the others from ending in time
+        finally:  # an exit that one flow raises does not keep the others from ending in time
             self._check()
             if within is not None and not self._over.done():
                 timer = (clock_in() if clock is None else clock).schedule(within, partial(contained, self._too_late))
@@ -554,6 +554,6 @@ class _Switched(Passing):
         self.leave(inner)
 
     def _ended(self) -> None:
-        """The drain has ended, and with it what follows, as far as the next boundary."""
+        """Note that the drain has ended, and all that follows it as far as the next boundary."""
         self.switch._leave(self)
         self.switch._check()

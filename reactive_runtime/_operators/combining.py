@@ -369,7 +369,7 @@ class CombiningOperators(FlowBase[T_co]):
 
 
 def as_flows(operator: str, publishers: Sequence[Publisher[Any]], each: str = "source") -> tuple[Flow[Any], ...]:
-    """Flows of an operator's arguments; a message calls them `each`, by number."""
+    """Make flows of an operator's arguments; an error message calls them `each`, with a number."""
     numbered = builtins.enumerate(publishers, start=1)
     return tuple(as_flow(operator, f"{each} {number}", publisher) for number, publisher in numbered)
 
@@ -390,7 +390,7 @@ class Several:
 
 
 def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
-    """One operator for `a.concat_with(b).concat_with(c)`, however long: one inside the other would mean the same."""
+    """Make one operator of `a.concat_with(b).concat_with(c)`, however long: nested operators would mean the same."""
     flow_source = source._source
     if isinstance(flow_source, CombinatorSource) and not flow_source.executor and not source._steps and others:
         make = flow_source.make
@@ -401,13 +401,13 @@ def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple
 
 
 class Delaying(Combinator):
-    """May keep errors for the end. Where the end does not come, they go to the hook."""
+    """May keep errors until the end. If the flow is cancelled before the end, they go to the hook."""
 
     delay_error = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.delayed: list[Exception] = []  # the owner's; as they were raised
+        self.delayed: list[Exception] = []  # the owner's; as the sources raised them
 
     def delay(self, error: Exception) -> None:
         """Keep the error for the end, or raise it."""
@@ -416,7 +416,7 @@ class Delaying(Combinator):
         self.delayed.append(error)
 
     def raise_delayed(self) -> None:
-        """Raise the errors that were kept, if there are any. At the end of `elements`."""
+        """Raise the errors that `delay` kept, if there are any. `elements` calls it at its end."""
         errors, self.delayed = self.delayed, []
         if len(errors) == 1:
             raise errors[0]
@@ -498,9 +498,9 @@ class InFront(Combinator):
         self.discard(*front.values())
 
     def behind(self, inners: Sequence[InnerSubscription]) -> list[InnerSubscription]:
-        """Take an element of each inner subscription that has none in front. Returns those that have none to give.
+        """Take an element of each inner subscription that has none in front. Return those that have none to give.
 
-        Where one has none, it raises the error that another has ended with: what waits before the error goes to the
+        If one has none, raise the error that another has ended with: the elements that wait before the error go to the
         hook.
         """
         waiting = []

@@ -400,7 +400,7 @@ class _Race(Combinator):
         self.sources = sources
 
     def elements(self) -> Elements:
-        inners = [self.inner(source, 1) for source in self.sources]  # no more than it takes to see which is first
+        inners = [self.inner(source, 1) for source in self.sources]  # one element of each shows which is first
         if not inners:
             return
         while True:

@@ -117,7 +117,7 @@ class _Denoticed(Step[Notification[T], T]):
         yield element.element
 
     def upstream_demand(self, n: int) -> int:
-        return min(n + 1, MAX_DEMAND)  # the end is an element there
+        return min(n + 1, MAX_DEMAND)  # here the end is an element
 
     def __str__(self) -> str:
         return "dematerialize()"

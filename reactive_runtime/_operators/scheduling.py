@@ -272,7 +272,7 @@ def _itself(buffer: SubscriberBuffer) -> SubscriberBuffer:
 
 
 class _Rails(Passing):
-    hears = True  # from the rails
+    hears = True  # the rails wake it
 
     def __init__(
         self,
@@ -287,13 +287,13 @@ class _Rails(Passing):
         self.prefetch = prefetch
         self.workers = executor
         self.work = work
-        # All of it but `changed` belongs to the drain's owner.
+        # The owner of the drain owns all fields but `changed`.
         self.buffers: list[SubscriberBuffer] = []  # one for each rail
-        self.ended = False  # the rails know that the source has
-        self.held: Any = PENDING  # an element that no rail has had room for
-        self.rooms: list[int] = []  # of each rail, when its room was last looked at, less what it was dealt since
-        # A rail has made room, or cancelled. Set by any thread, which wakes the drain after it; taken back by the
-        # owner, which looks after it: what comes in between is looked at once more.
+        self.ended = False  # the rails know that the source has ended
+        self.held: Any = PENDING  # an element that no rail had room for
+        self.rooms: list[int] = []  # the room of each rail when the owner last looked, less the elements since
+        # A rail has made room, or cancelled. Any thread sets the flag and then wakes the drain; the owner clears it
+        # and then looks at the rails, so it looks once more at a change that comes in between.
         self.changed = True
 
     def _wake(self) -> None:
@@ -321,13 +321,14 @@ class _Rails(Passing):
                 yield element
 
     def _deal(self, outer: InnerSubscription) -> bool:
-        """Give the next element to the rail with the most room. False: there is none, or no room.
+        """Give the next element to the rail with the most room. False: there is no element, or no room.
 
-        A rail says when it has worked off a quarter, or all, of what may wait for it. Its room is looked at then.
+        A rail sets `changed` when it has taken a quarter, or all, of the elements that may wait for it. The owner looks
+        at its room then.
         """
         if self.changed:
             self.changed = False
-            if all(buffer.has_cancelled() for buffer in self.buffers):  # what they still give needs no source
+            if all(buffer.has_cancelled() for buffer in self.buffers):  # the rails can give the rest without the source
                 self.leave(outer)
             self.rooms = [buffer.room_left() for buffer in self.buffers]
         most = max(self.rooms)
@@ -351,7 +352,7 @@ class _Rails(Passing):
             self.rooms[at] -= 1
             if rests is not None:
                 rests.wake()
-        else:  # it cancelled just now: the next one gets it
+        else:  # the rail has just cancelled: another one gets the element
             self.rooms[at] = 0
             self.held = element
         return True

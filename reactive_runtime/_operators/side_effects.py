@@ -488,7 +488,7 @@ class DoOnNext(Step[T, T]):
 
     def __init__(self, fn: Callable[[T], object], operator: str = "do_on_next") -> None:
         self.fn = fn
-        self.operator = operator  # what was called
+        self.operator = operator  # the name of the operator that was called
 
     def on_next(self, element: T) -> Each[T]:
         self.fn(element)

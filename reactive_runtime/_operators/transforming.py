@@ -345,15 +345,15 @@ class _MapNotNone(_OfFunction[T, R]):
 
 _HELD: Final[tuple[Iterable[Any], ...]] = ([], (), deque(), set(), {}, {}.values(), {}.items())
 _IN_HAND: Final[tuple[type[Any], ...]] = tuple(type(iter(held)) for held in _HELD)
-"""Iterators over what has been made already; any other makes its elements as they are asked for."""
+"""Iterators over elements that exist already; any other makes an element when it is asked for one."""
 
 
 class _Many(Step[T, R]):
-    """An element becomes those of an iterator. What is left at the end of the stream is dropped, or closed if lazy."""
+    """An element becomes those of an iterator. At the end the step drops the rest, or closes a lazy iterator."""
 
     expands = True
     iterator: Iterator[Any] | None = None
-    """The one under way."""
+    """The iterator that gives elements now."""
 
     def holds(self) -> bool:
         return self.iterator is not None
@@ -379,7 +379,7 @@ class _Handle(Step[T, R]):
         self.fn = fn
 
     def reset(self) -> None:
-        self.emitted: list[R] = []  # in reverse once the function has returned: the next one is the last
+        self.emitted: list[R] = []  # in reverse order once the function has returned: the next element is the last one
 
     def on_next(self, element: T) -> Each[R]:
         self.call(element)
@@ -406,14 +406,14 @@ class _Handle(Step[T, R]):
 
 
 class _Emit:
-    """The `emit` of one call of `handle`'s function: what comes after that call has no place, and is an error."""
+    """The `emit` of one call of `handle`'s function: a call of it after that is an error."""
 
     __slots__ = ("_element", "_step", "over")
 
     def __init__(self, step: _Handle[Any, Any], element: object) -> None:
         self._step = step
         self._element = element
-        self.over = False  # of the thread of the call
+        self.over = False  # owned by the thread of the call
 
     def __call__(self, result: Any) -> None:
         if self.over:
@@ -465,7 +465,7 @@ class _Flatten(_Many[Iterable[R], R]):
 
 
 def _none_among(step: str, items: Any, iterator: Iterator[Any], element: object) -> TypeError:
-    """The error of an iterable that has None; where it has a length, and its iterator knows how much is left: where."""
+    """The error for a None in an iterable, with its place, if the length of both the iterable and its rest is known."""
     left = length_hint(iterator, -1)
     there = isinstance(items, Sized) and iterator is not items and left >= 0
     at = f" at index {len(items) - left - 1}" if there else ""

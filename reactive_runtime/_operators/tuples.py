@@ -298,7 +298,7 @@ class _CombineLatest(Combinator):
         super().__init__()
         self.sources = sources
         self.prefetch = prefetch
-        self.alone: dict[InnerSubscription, Any] = {}  # the owner's; until the first tuple: no tuple has them
+        self.alone: dict[InnerSubscription, Any] = {}  # the owner's; until the first tuple: elements that no tuple has
 
     def elements(self) -> Elements:
         inners = [self.inner(source, self.prefetch) for source in self.sources]
@@ -338,13 +338,15 @@ class _WithLatestFrom(Combinator):
         super().__init__()
         self.source = source
         self.others = others
-        self.unused: dict[int, Any] = {}  # the owner's; the latest of each of `others`, while no tuple has it
+        self.unused: dict[int, Any] = {}  # the owner's; the latest element of each of `others`, while no tuple has it
 
     def elements(self) -> Elements:
         others = [self.inner(other, PREFETCH) for other in self.others]
         latest: list[Any] = [PENDING] * len(others)
         unused = self.unused
-        latest[-1], main = yield from self.beside(others[-1], self.source)  # it begins when all of them have begun
+        latest[-1], main = yield from self.beside(
+            others[-1], self.source
+        )  # the source begins when all of `others` have begun
         if latest[-1] is END:
             latest[-1] = PENDING
         elif latest[-1] is not PENDING:

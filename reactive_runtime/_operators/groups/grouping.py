@@ -214,7 +214,7 @@ class GroupingOperators(FlowBase[T_co]):
         return self._then(_Batch(at_least("batch", "n", 1, n), "batch"))
 
     @stateful
-    def buffer(self, n: int) -> Flow[list[T_co]]:  # that of `batch`
+    def buffer(self, n: int) -> Flow[list[T_co]]:  # the docstring is that of `batch`
         return self._then(_Batch(at_least("buffer", "n", 1, n), "buffer"))
 
     buffer.__doc__ = batch.__doc__
@@ -233,7 +233,7 @@ class _GroupBy(Split):
     def group_of(self, key: Any) -> tuple[Group, bool]:
         try:
             group = self.open_groups.get(key)
-        except Exception as error:  # it has no hash
+        except Exception as error:  # the key has no hash
             raise self.fault(error)  # noqa: B904  # the same
         if group is not None:
             return group, False
@@ -325,7 +325,7 @@ class _Batch(Step[T, list[T]]):
 
     def __init__(self, n: int, operator: str) -> None:
         self.n = n
-        self.operator = operator  # what was called
+        self.operator = operator  # the name of the operator that was called
 
     def reset(self) -> None:
         self.elements: list[T] = []

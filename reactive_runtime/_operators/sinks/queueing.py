@@ -26,13 +26,13 @@ T_in = TypeVar("T_in", contravariant=True)
 
 
 class SupportsPut(Protocol[T_in]):
-    """What elements can be put into: the queues of `queue` and of `multiprocessing`."""
+    """A queue that takes elements: those of `queue` and of `multiprocessing` do."""
 
     def put(self, item: T_in, /) -> object: ...
 
 
 class Putting:
-    """Puts elements into a queue, and what ends them, exactly once.
+    """Puts elements into a queue, and then the end mark, exactly once.
 
     idle ──an element──▶ putting ──▶ idle … ──end, error, cancel──▶ over (final). The thread that makes it over puts the
     end; a cancel while an element is being put leaves that to the thread that puts it.
@@ -51,7 +51,7 @@ class Putting:
         self._putting = False  # _lock; a thread of the flow is inside `put`
         self._cancelled = False  # _lock
         self._over = False  # _lock; final
-        self._subscription: Subscription | None = None  # serial signals own it (1.3)
+        self._subscription: Subscription | None = None  # the signals own it, which are serial (1.3)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
@@ -102,7 +102,7 @@ class Putting:
         return first
 
     def _ended(self, failure: BaseException | None) -> None:
-        """Put the end, on the flow's thread, which may wait for room, and then set the future."""
+        """Put the end mark, then set the future. The flow's thread calls it, and may wait for room."""
         self._put_end()
         if not self.future.set_running_or_notify_cancel():
             if failure is not None:
@@ -119,7 +119,7 @@ class Putting:
             dropping.raised("to_queue: the end could not be put", error)
 
     def _done(self, future: primitives.Future[None]) -> None:
-        """The future was cancelled, on any thread, which does not wait (3.5)."""
+        """Cancel the flow with the future. Any thread calls it, and does not wait (3.5)."""
         if not future.cancelled():
             return
         assert self._subscription is not None
@@ -132,7 +132,7 @@ class Putting:
             primitives.Thread(target=contained, args=(self._put_end,), name="reactive-end", daemon=True).start()
 
     def _put_at_once(self) -> bool:
-        """Put the end, if there is room."""
+        """Put the end mark, if there is room."""
         if self._put_nowait is None:
             return False
         try:

@@ -466,11 +466,11 @@ class _Functions(Generic[T]):
         on_complete: Callable[[], object] | None,
         demand: int,
     ) -> None:
-        self.on_checked_next = on_next  # for a drain of ours, which checks: the function itself, no call in between
+        self.on_checked_next = on_next  # a drain of the package checks elements: it calls the function directly
         self._on_error = on_error
         self._on_complete = on_complete
         self._demand = demand
-        self._subscription: Subscription | None = None  # serial signals own it (1.3)
+        self._subscription: Subscription | None = None  # the signals own it, which are serial (1.3)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
@@ -505,12 +505,12 @@ class _Last(Generic[T]):
     __slots__ = ("_element", "_subscription", "_wait", "future", "number")
 
     def __init__(self, wait: Wait | None = None) -> None:
-        """`wait`: of the thread that waits for the future."""
+        """`wait`: the wait of the thread that waits for the future."""
         self.future: primitives.Future[T | None] = primitives.Future()
         self._wait = wait
-        self._element: T | None = None  # serial signals own it (1.3)
+        self._element: T | None = None  # the signals own it, which are serial (1.3)
         self._subscription: Subscription | None = None
-        self.number = 0  # serial signals own it; how many elements have come. Looked at by `block`
+        self.number = 0  # the signals own it; how many elements have come. `block` reads it
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
@@ -525,7 +525,7 @@ class _Last(Generic[T]):
         subscription.request(MAX_DEMAND)
 
     def running(self) -> PulledSubscription | None:
-        """What it is subscribed to: a look from any thread."""
+        """The subscription, for a look from any thread."""
         subscription = None if self._subscription is None else Relayed.unwrapped(self._subscription)
         return subscription if isinstance(subscription, PulledSubscription) else None
 
@@ -548,14 +548,14 @@ class _Last(Generic[T]):
 
 
 def _result(future: primitives.Future[T]) -> T:
-    """The result of a future that is done. `Future.result` takes an error of the truth value False for none."""
+    """The result of a future that is done. `Future.result` would ignore an error whose truth value is False."""
     error = future.exception()
     if error is None:
         return future.result()
     try:
         raise error
     finally:
-        del error, future  # or its traceback has it, and it the traceback
+        del error, future  # break a cycle: the traceback refers to this frame
 
 
 def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
@@ -574,12 +574,12 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
         if not last.future.done():
             wait.until(last.future, timeout)
         return _result(last.future)
-    except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
+    except BaseException as error:  # a timeout, a Ctrl-C; the cancel does nothing if the flow itself has failed
         late = isinstance(error, TimeoutError) and not last.future.done()
         waited = waited_for(running) if late else ""
         cancelled = last.future.cancel()
         if isinstance(error, TimeoutError) and not cancelled:
-            return _result(last.future)  # it has ended just now; or the error is its own
+            return _result(last.future)  # the flow has just ended; or the error is its own
         if not late:
             raise
         came = f"{last.number} element{'s' * (last.number != 1)} had come"

@@ -226,7 +226,7 @@ class _Defer(Combinator):
         yield from self.relay(self.made())
 
     def made(self, *arguments: Any) -> InnerSubscription:
-        """Subscribe to what the function returns."""
+        """Subscribe to the publisher that the function returns."""
         publisher = self.call(self.fn, *arguments)
         if not is_publisher(publisher):
             kind = no_publisher(publisher)
@@ -254,24 +254,24 @@ class _Using(_Defer):
                 except BaseException as error:
                     passed = error
                     raise
-                finally:  # before the resource goes
+                finally:  # before `_Using` releases the resource
                     if isinstance(passed, GeneratorExit) and collecting.inside():
                         resource.first = partial(self.leave, inner)
                     else:
                         self.leave(inner)
         except Exception as error:
-            if error is not passed:  # of `__enter__` or `__exit__`
+            if error is not passed:  # an error of `__enter__` or `__exit__`
                 self.fault(error)
             raise
 
 
 class _Resource:
-    """A user's context manager: it hears of the error that was signalled, without the carrier."""
+    """A user's context manager: it gets the error that was signalled, without its carrier."""
 
     def __init__(self, manager: AbstractContextManager[Any]) -> None:
         self.manager = manager
         self.first: Callable[[], object] | None = None
-        """What comes before it goes, where a collection of garbage ends it: both on another thread."""
+        """Called before the resource is released if the garbage collector ends the flow: both run on another thread."""
 
     def __enter__(self) -> Any:
         kind = type(self.manager)

@@ -31,7 +31,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 _AT_HAND = (list, tuple, builtins.range, str, bytes, bytearray, dict, set, frozenset)
-"""What is iterated without a user's code."""
+"""Types whose iterators run no code of the user."""
 
 
 class Sources:
@@ -403,7 +403,7 @@ class _Failing:
             subscriber.on_error(self.made(self.failure))
 
     def made(self, function: Callable[[], Any]) -> BaseException:
-        """What the function returns; where it raises, what it raises."""
+        """The error that the function returns, or raises."""
         title = f"error({describe(function)})"
         try:
             failure = function()
@@ -421,7 +421,7 @@ class _Nothing:
     """The subscription of a publisher that never has an element."""
 
     def __repr__(self) -> str:
-        """How it is named where it is waited for."""
+        """Its name in the message of a wait."""
         return "a source that has no element"
 
     def request(self, n: int, /) -> None:
@@ -436,4 +436,4 @@ class _Silent:
         subscriber.on_subscribe(_Nothing())
 
 
-_: type[Subscription] = _Nothing  # mypy holds it to the protocol
+_: type[Subscription] = _Nothing  # mypy checks it against the protocol

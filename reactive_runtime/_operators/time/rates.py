@@ -230,7 +230,7 @@ class _OfLatest(Timed):
         return latest
 
     def last_one(self) -> Elements:
-        """Deliver the element that is left at the end."""
+        """Deliver the last element at the end."""
         while self.latest is not PENDING and not self.drain.demanded:
             yield PENDING
         if self.latest is not PENDING:
@@ -243,7 +243,7 @@ class _OfLatest(Timed):
 
 class _Debounce(_OfLatest):
     due: Any = PENDING
-    """An element that is due, and waits for demand. One that comes meanwhile waits for its own time."""
+    """An element that is due, and waits for demand. A newer element waits until it is due itself."""
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, WAITING)
@@ -270,7 +270,7 @@ class _Debounce(_OfLatest):
         yield from self.last_one()
 
     def followed(self, *, wanted: bool = True) -> None:
-        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow is over."""
+        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow has ended."""
         if self.due is not PENDING:
             due, self.due = self.due, PENDING
             self.discard(due, wanted=wanted)
@@ -281,7 +281,7 @@ class _Debounce(_OfLatest):
 
 
 class _Throttle(Timed):
-    hears = False  # it only reads the clock
+    hears = False  # the operator only reads the clock
 
     def elements(self) -> Elements:
         inner = self.inner(self.source)
@@ -297,7 +297,7 @@ class _Throttle(Timed):
 
 class _Sample(_OfLatest):
     def __init__(self, source: FlowBase[Any], sampler: FlowBase[Any]) -> None:
-        super().__init__(0, None, source)  # its clock is the sampler
+        super().__init__(0, None, source)  # the sampler is its clock
         self.sampler = sampler
 
     def elements(self) -> Elements:
@@ -313,7 +313,7 @@ class _Sample(_OfLatest):
                 if inner.pushes():
                     continue
             news = sampler.next_signal()
-            # With its last element it may have ended.
+            # The sampler may have ended with its last element.
             if news is END or (news is not PENDING and sampler.peek_end() is END):
                 break
             due = due or (news is not PENDING and self.latest is not PENDING)
@@ -322,7 +322,7 @@ class _Sample(_OfLatest):
                 yield self.take()
             elif element is PENDING and news is PENDING:
                 yield PENDING
-        self.leave(inner)  # neither is needed any more: the last element may wait for demand
+        self.leave(inner)  # the operator needs neither any more: the last element may wait for demand
         self.leave(sampler)
         yield from self.last_one()
 
@@ -331,14 +331,14 @@ class _RateLimit(Timed):
     def __init__(self, n: int, per: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(per, clock, source)
         self.n = n
-        self.held = False  # no element can go on for now
+        self.held = False  # no element may go on for now
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, self.n)
         times: deque[int] = deque(maxlen=min(self.n, sys.maxsize))
         timer: Timer | None = None
         while True:
-            left = times[0] + self.ns - self.now() if len(times) == self.n else 0  # asked once: time goes on
+            left = times[0] + self.ns - self.now() if len(times) == self.n else 0  # read the clock once: time goes on
             self.held = left > 0
             if self.held:
                 if timer is None:

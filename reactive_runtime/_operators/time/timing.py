@@ -317,7 +317,7 @@ class Timed(Combinator):
         self.clock = clock_in(drain.context) if self.given is None else self.given
 
     def now(self) -> int:
-        """The time in whole nanoseconds, as all that is reckoned here: sums of them are exact."""
+        """The time in whole nanoseconds, as all times here: their sums are exact."""
         return now_ns(self.clock)
 
     def after(self, ns: int) -> Timer:
@@ -381,10 +381,10 @@ class _Delay(Timed):
     def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[int, Any]] = deque()
-        self.ticked = False  # the time of one of those that wait has come
+        self.ticked = False  # an element that waits is due
 
     def _overdue(self) -> bool:
-        """Whether the time of the first that waits has come while it waited behind another one: it needs no timer."""
+        """Whether the first element became due while it waited behind another one: it needs no timer."""
         self.ticked = self.ticked and bool(self.waiting)
         return self.ticked and self.waiting[0][0] <= self.now()
 
