@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import assert_type
-
 from models.running import POOL, Entry
 from models.scripts import Made
 from models.timed import Buffer, Drop, Killed, Latest, Pausable, Timed
 
-from declared.kinds import (
-    Case,
-    Declared,
-    OnPool,
-    Race,
-    Typed,
-    case,
-)
+from declared.kinds import Case, Declared, OnPool, Race, case
 from declared.modelling import BrokenError, ahead, breaking, breaks, even, keeping, made, passing
-from declared.values import ALL, f, plus, shared, text, threads
+from declared.values import ALL, plus, shared
 from docs._site.recording import Example
-from reactive_runtime import ConnectableFlow, Flow, KillSwitch, ParallelFlow, Valve
-
-__all__ = ["DECLARED"]
+from reactive_runtime import Flow, KillSwitch, Valve
 
 DECLARED: Declared = {
     "publish_on": [
@@ -68,13 +57,6 @@ DECLARED: Declared = {
             variant="rails",
         ),
         OnPool(shared(lambda p: Flow.range(2).parallel(2, prefetch=1).run_on(p).sequential()), 2, ascending=False),
-        Typed(
-            lambda: (
-                assert_type(f.parallel(2), ParallelFlow[int]),
-                assert_type(f.parallel(2).run_on(threads).map(text).filter(bool), ParallelFlow[str]),
-                assert_type(f.parallel(2).rails(lambda rail: rail.map(text)).sequential(), Flow[str]),
-            )
-        ),
         Example("a.parallel(2, prefetch=2).run_on(pool).map(lambda n: n * 10).sequential()", "1234|"),
     ],
     "limit_rate": [
@@ -150,12 +132,6 @@ DECLARED: Declared = {
     "publish": [
         case(lambda f: f.publish(capacity=3).ref_count(), ALL),
         Entry(lambda f, p: f.publish(capacity=4).ref_count(), shares=True),
-        Typed(
-            lambda: (
-                assert_type(f.publish(), ConnectableFlow[int]),
-                assert_type(f.publish().ref_count(), Flow[int]),
-            )
-        ),
         Example(
             "a.publish(capacity=2).ref_count(2)",
             "123|",
@@ -167,7 +143,6 @@ DECLARED: Declared = {
         case(lambda f: f.replay(99).ref_count(), ALL),
         Entry(lambda f, p: f.replay(99).ref_count(), eats=None, shares=True),
         Race(lambda a: a.replay(1, capacity=1).ref_count()),
-        Typed(lambda: assert_type(f.replay(2), ConnectableFlow[int])),
         Example("a.replay(2).ref_count()", "12-3|", subscribers=(0, 0.5)),
     ],
     "cache": [

@@ -6,19 +6,11 @@ from typing import assert_type
 
 from models.running import Entry
 
-from declared.kinds import (
-    Declared,
-    Plain,
-    Race,
-    Typed,
-    case,
-)
+from declared.kinds import Declared, Plain, Race, Typed, case
 from declared.modelling import merged, number, passing
 from declared.values import ALL, f, words
 from docs._site.recording import Example
 from reactive_runtime import Flow
-
-__all__ = ["DECLARED"]
 
 DECLARED: Declared = {
     "start_with": [
@@ -26,12 +18,7 @@ DECLARED: Declared = {
         passing(lambda f, p: f.start_with(number(1), number(2)), model=lambda xs: [number(1), number(2), *xs]),
         Plain(lambda f, k: f.start_with(k, k), lambda xs, k: [k, k, *xs]),
         Race(lambda a: a.start_with(-1)),
-        Typed(
-            lambda: (
-                assert_type(f.start_with(1), Flow[int]),
-                assert_type(f.start_with("a"), Flow[int | str]),
-            )
-        ),
+        Typed(lambda: (assert_type(f.start_with(1), Flow[int]), assert_type(f.start_with("a"), Flow[int | str]))),
         Example("a.start_with(8, 9)", "12|", demand=2),
     ],
     "take_until": [
@@ -69,12 +56,7 @@ DECLARED: Declared = {
             by_end=lambda xs, end: [*xs, *[number(1)] * (end == "complete")],
         ),
         Plain(lambda f, k: f.concat_with(Flow.range(k)), lambda xs, k: [*xs, *range(k)]),
-        Typed(
-            lambda: (
-                assert_type(f.concat_with(f), Flow[int]),
-                assert_type(f.concat_with(words), Flow[int | str]),
-            )
-        ),
+        Typed(lambda: (assert_type(f.concat_with(f), Flow[int]), assert_type(f.concat_with(words), Flow[int | str]))),
         Example("a.concat_with(b)", "12|", "34|", demand=2),
     ],
     "merge_with": [
@@ -85,12 +67,7 @@ DECLARED: Declared = {
             ordered=False,
             overtakes=True,
         ),
-        Typed(
-            lambda: (
-                assert_type(f.merge_with(f), Flow[int]),
-                assert_type(f.merge_with(words), Flow[int | str]),
-            )
-        ),
+        Typed(lambda: (assert_type(f.merge_with(f), Flow[int]), assert_type(f.merge_with(words), Flow[int | str]))),
         Example("a.merge_with(b)", "1--2|", "-3-4|"),
     ],
     "zip_with": [
@@ -138,10 +115,7 @@ DECLARED: Declared = {
     "merge": [
         case(lambda f: Flow.merge(f, Flow.just(10, 11)), list(range(12)), ordered=False),
         Entry(
-            lambda f, p: Flow.merge(f, Flow.just(number(1))),
-            lambda xs: [*xs, number(1)],
-            ordered=False,
-            overtakes=True,
+            lambda f, p: Flow.merge(f, Flow.just(number(1))), lambda xs: [*xs, number(1)], ordered=False, overtakes=True
         ),
         Race(lambda a, b: Flow.merge(a, b, prefetch=2)),
         Race(lambda a, b: Flow.merge(a, b, prefetch=2, delay_error=True), variant="errors delayed"),
@@ -169,9 +143,7 @@ DECLARED: Declared = {
     "zip": [
         case(lambda f: Flow.zip(f, Flow.range(99), Flow.range(99)), [(n, n, n) for n in ALL]),
         Entry(
-            lambda f, p: Flow.zip(f, Flow.range(99)),
-            lambda xs: list(zip(xs, range(99), strict=False)),
-            overtakes=True,
+            lambda f, p: Flow.zip(f, Flow.range(99)), lambda xs: list(zip(xs, range(99), strict=False)), overtakes=True
         ),
         Race(lambda a, b: Flow.zip(a, b, prefetch=2)),
         Typed(

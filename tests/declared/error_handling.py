@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from declared.kinds import (
-    Case,
-    Declared,
-    Plain,
-    Race,
-    Typed,
-    case,
-)
+from declared.kinds import Case, Declared, Plain, Race, Typed, case
 from declared.modelling import BROKEN, again, no_end, number, passing, repeated
 from declared.values import ALL, f, words
 from docs._site.recording import Example
 from reactive_runtime import Flow
-
-__all__ = ["DECLARED"]
 
 DECLARED: Declared = {
     "on_error_resume": [

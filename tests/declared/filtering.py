@@ -7,18 +7,11 @@ from typing import assert_type
 
 from models.running import Entry
 
-from declared.kinds import (
-    Declared,
-    Plain,
-    Typed,
-    case,
-)
+from declared.kinds import Declared, Plain, Typed, case
 from declared.modelling import by_parity, even, number, passing
 from declared.values import f, odd
 from docs._site.recording import Example
 from reactive_runtime import Flow
-
-__all__ = ["DECLARED"]
 
 DECLARED: Declared = {
     "filter": [
@@ -79,12 +72,7 @@ DECLARED: Declared = {
             end=lambda xs, end: "complete" if xs else end.replace("complete", "error"),
         ),
         Plain(lambda f, k: f.first(k), lambda xs, k: [xs[0] if xs else k]),
-        Typed(
-            lambda: (
-                assert_type(f.first(), Flow[int]),
-                assert_type(f.first("a"), Flow[int | str]),
-            )
-        ),
+        Typed(lambda: (assert_type(f.first(), Flow[int]), assert_type(f.first("a"), Flow[int | str]))),
         Example("a.first()", "123|"),
     ],
     "last": [
@@ -95,23 +83,13 @@ DECLARED: Declared = {
             eats=None,
         ),
         Plain(lambda f, k: f.last(k), lambda xs, k: [xs[-1] if xs else k]),
-        Typed(
-            lambda: (
-                assert_type(f.last(), Flow[int]),
-                assert_type(f.last("a"), Flow[int | str]),
-            )
-        ),
+        Typed(lambda: (assert_type(f.last(), Flow[int]), assert_type(f.last("a"), Flow[int | str]))),
         Example("a.last()", "123|"),
     ],
     "element_at": [
         case(lambda f: f.element_at(2), [2], survives=[2]),
         Plain(lambda f, k: f.element_at(k, -1), lambda xs, k: [xs[k] if k < len(xs) else -1]),
-        Typed(
-            lambda: (
-                assert_type(f.element_at(1), Flow[int]),
-                assert_type(f.element_at(1, "a"), Flow[int | str]),
-            )
-        ),
+        Typed(lambda: (assert_type(f.element_at(1), Flow[int]), assert_type(f.element_at(1, "a"), Flow[int | str]))),
         Example("a.element_at(1)", "123|"),
     ],
     "default_if_empty": [

@@ -15,25 +15,6 @@ from docs._site.recording import Example
 from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
 
-__all__ = [
-    "Case",
-    "Consumer",
-    "Declared",
-    "Maker",
-    "OnPool",
-    "Part",
-    "Place",
-    "Plain",
-    "Race",
-    "SinkCase",
-    "SinkModel",
-    "SourceCase",
-    "SourceModel",
-    "Typed",
-    "Without",
-    "case",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
@@ -139,7 +120,7 @@ class OnPool(Part):
 class Typed(Part):
     """Calls of `assert_type`, which mypy and Pyright check: nothing calls the function.
 
-    An operator of which every call returns a flow of the elements of its source, `Flow[T_co]`, needs none.
+    An operator needs none if its return type follows from the elements of its source alone, as `Flow[list[T_co]]` does.
     """
 
     checked: Callable[[], object]

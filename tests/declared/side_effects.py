@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from declared.kinds import (
-    Declared,
-    Plain,
-    Race,
-    case,
-)
+from declared.kinds import Declared, Plain, Race, case
 from declared.modelling import passing
 from declared.values import ALL
 from docs._site.recording import Example
 from reactive_runtime import Listener, Metrics
-
-__all__ = ["DECLARED"]
 
 DECLARED: Declared = {
     "finalize": [

@@ -21,8 +21,6 @@ from declared import (
 from declared.kinds import Declared, Part, Without
 from docs._site.recording import Example
 
-__all__ = ["OPERATORS", "examples", "parts", "without"]
-
 THEMES = (
     sources,
     transforming,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_overloads
@@ -48,6 +49,9 @@ MODEL: dict[str, tuple[type[Any], ...]] = {
     "sink": (SinkModel, Entry),
 }
 
+VARIABLE = re.compile(r"\b(?!T_co\b)(?:[A-Z]|[A-Z]_co|Ts)\b")
+"""A type variable in an annotation, but for that of the elements of the flow."""
+
 
 def needed(member: Member) -> Iterator[tuple[type[Any], ...]]:
     """The kinds of part that a member of `Flow` needs, of each group one."""
@@ -55,7 +59,7 @@ def needed(member: Member) -> Iterator[tuple[type[Any], ...]]:
     yield MODEL[member.kind]
     yield (Example,)
     signature = str(inspect.signature(member.function)).replace("'", "")
-    if get_overloads(member.function) or not signature.endswith("-> Flow[T_co]"):
+    if get_overloads(member.function) or VARIABLE.search(signature.partition("->")[2]):
         yield (Typed,)
     if "Callable[[T_co], Publisher[" in signature:
         yield (Consumer,)
@@ -79,15 +83,20 @@ def seen_in_a_pipeline() -> set[str]:
     return {node.name for node in kind.body if isinstance(node, ast.FunctionDef)}
 
 
+def place(member: Member) -> str:
+    """The module in which it is declared, or is to be."""
+    names = [theme.__name__.partition(".")[2] for theme in THEMES if member.name in theme.DECLARED]
+    known = [theme.__name__.partition(".")[2] for theme in THEMES]
+    return next((f"tests/declared/{name}.py" for name in [*names, member.theme] if name in known), "tests/declared")
+
+
 def lacking(member: Member) -> Iterator[str]:
     parts = OPERATORS.get(member.name, [])
-    files = [theme.__name__ for theme in THEMES if member.name in theme.DECLARED]
-    place = f"{files[0].replace('.', '/')}.py" if files else "declared, in the module of its theme"
     has = {type(part) for part in parts} | {part.kind for part in parts if isinstance(part, Without)}
     for kinds in needed(member):
         if not has.intersection(kinds):
-            names = " or ".join(kind.__name__ for kind in kinds)
-            yield f"add to tests/{place}: {names}: {(inspect.getdoc(kinds[0]) or '').partition(chr(10))[0]}"
+            names, said = " or ".join(kind.__name__ for kind in kinds), inspect.getdoc(kinds[0]) or ""
+            yield f"add to {place(member)}: {names}: {said.partition(chr(10))[0]}"
     for line in wrong_of_member(member):
         yield f"its docstring: {line}"
     if hasattr(Pipeline(), member.name) and member.name not in seen_in_a_pipeline():

@@ -8,16 +8,19 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 import pyarrow
-from declared.values import add, clock, f, text, text_async, texts
+from declared.values import add, clock, f, text, text_async, texts, threads
 from pyspark.sql import DataFrame, SparkSession
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, ParallelFlow
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark._write.spark_sink import SparkSink
 
 
-def loops() -> None:
+def beside_flow() -> None:
     assert_type(list(f), list[int])
+    assert_type(f.parallel(2).run_on(threads).map(text).filter(bool), ParallelFlow[str])
+    assert_type(f.parallel(2).rails(lambda rail: rail.map(text)).sequential(), Flow[str])
+    assert_type(f.publish().ref_count(), Flow[int])
 
 
 def spark(df: DataFrame, session: SparkSession) -> None:

@@ -60,7 +60,7 @@ class Group:
             return not self._taken
 
     def abandoned(self) -> None:
-        """Drop its elements, unless it has a subscriber: its flow was dropped on the way to one. Any thread calls it."""
+        """Drop its elements, unless it has a subscriber: its flow was dropped before one came. Any thread calls it."""
         if self.abandon("this group, or window, was dropped before it had a subscriber"):
             self.buffer.close()
 
