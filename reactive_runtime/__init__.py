@@ -5,12 +5,14 @@ cancellation is kept. Importing this needs the standard library only.
 """
 
 from reactive_runtime._flow import ConnectableFlow, Flow
-from reactive_runtime._operators.backpressure import KillSwitch, ParallelFlow, Valve
-from reactive_runtime._operators.creating import Emitter
-from reactive_runtime._operators.side_effects import Listener, Metrics
+from reactive_runtime._operators.backpressure import KillSwitch, Valve
+from reactive_runtime._operators.monitoring import Metrics
+from reactive_runtime._operators.notifications import Notification
+from reactive_runtime._operators.scheduling import ParallelFlow
+from reactive_runtime._operators.side_effects import Listener
 from reactive_runtime._operators.sinks.loops import AsyncIteration, Iteration
 from reactive_runtime._operators.sinks.terminal import Disposable
-from reactive_runtime._operators.transforming import Notification
+from reactive_runtime._operators.sources.creating import Emitter
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
 

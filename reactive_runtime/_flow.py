@@ -12,20 +12,26 @@ from reactive_runtime._operators.backpressure import BackpressureOperators
 from reactive_runtime._operators.combining import CombiningOperators
 from reactive_runtime._operators.concurrent.calling import TaskOperators
 from reactive_runtime._operators.concurrent.flattening import FlatteningOperators
-from reactive_runtime._operators.creating import CreatingSources
+from reactive_runtime._operators.conditional import ConditionalOperators
 from reactive_runtime._operators.error_handling import ErrorHandlingOperators
 from reactive_runtime._operators.filtering import FilteringOperators
 from reactive_runtime._operators.flow_base import make_flows_of
 from reactive_runtime._operators.groups.grouping import GroupingOperators
+from reactive_runtime._operators.monitoring import MonitoringOperators
+from reactive_runtime._operators.notifications import NotificationOperators
 from reactive_runtime._operators.scheduling import SchedulingOperators
 from reactive_runtime._operators.sharing import ConnectableSource, SharingOperators
 from reactive_runtime._operators.side_effects import SideEffectOperators
 from reactive_runtime._operators.sinks.loops import AsyncIteration, each
 from reactive_runtime._operators.sinks.terminal import Disposable, TerminalOperators
+from reactive_runtime._operators.sources.creating import CreatingSources
+from reactive_runtime._operators.sources.deferred import DeferredSources
+from reactive_runtime._operators.sources.pulled import Sources
 from reactive_runtime._operators.spark_bridge import SparkOperators
-from reactive_runtime._operators.timing import TimingOperators
+from reactive_runtime._operators.time.rates import RateOperators
+from reactive_runtime._operators.time.timing import TimingOperators
 from reactive_runtime._operators.transforming import TransformingOperators
-from reactive_runtime._sources import Sources
+from reactive_runtime._operators.tuples import TupleOperators
 
 __all__ = ["ConnectableFlow", "Flow", "Operators"]
 
@@ -37,23 +43,28 @@ class Operators(
     TransformingOperators[T_co],
     FilteringOperators[T_co],
     AggregatingOperators[T_co],
+    ConditionalOperators[T_co],
     CombiningOperators[T_co],
+    TupleOperators[T_co],
     FlatteningOperators[T_co],
     TaskOperators[T_co],
     GroupingOperators[T_co],
     TimingOperators[T_co],
+    RateOperators[T_co],
     SchedulingOperators[T_co],
     BackpressureOperators[T_co],
     SharingOperators[T_co],
     ErrorHandlingOperators[T_co],
+    NotificationOperators[T_co],
     SideEffectOperators[T_co],
+    MonitoringOperators[T_co],
 ):
     """The operators of every theme: they make a flow of a flow."""
 
     __slots__ = ()
 
 
-class Flow(Sources, CreatingSources, Operators[T_co], TerminalOperators[T_co], SparkOperators[T_co]):
+class Flow(Sources, DeferredSources, CreatingSources, Operators[T_co], TerminalOperators[T_co], SparkOperators[T_co]):
     """A `Publisher` with operators: lazy, immutable, reusable; nothing runs until it is subscribed to.
 
     Each subscriber gets a run of its own (1.11). The signals it gets are serial (1.3), never more than it requested

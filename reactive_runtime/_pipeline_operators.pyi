@@ -1,6 +1,6 @@
-"""What a `Pipeline` offers, for type checkers: at run time it looks the operator up in `Flow`, by its name.
+"""Generated from the operators by `WRITE_DOCS=1 pytest tests/core/test_face.py`: do not edit.
 
-Made from the operators, by `tests/core/pipeline_types.py`: WRITE_DOCS=1 pytest tests/core/test_face.py
+Type checkers see here what a `Pipeline` has. At run time a pipeline looks up an operator of `Flow` by its name.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from reactive_runtime._core.runtime.arguments import When
 from reactive_runtime._flow import Flow
 from reactive_runtime._operators.aggregating import Summable
 from reactive_runtime._operators.backpressure import KillSwitch, Valve
-from reactive_runtime._operators.side_effects import Listener, Metrics, Way
-from reactive_runtime._operators.transforming import Notification
+from reactive_runtime._operators.monitoring import Metrics
+from reactive_runtime._operators.notifications import Notification
+from reactive_runtime._operators.side_effects import Listener, Way
 from reactive_runtime._spec import Publisher
 from reactive_runtime.pipeline import Pipeline
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from reactive_runtime._core.runtime.arguments import check_callable
 from reactive_runtime._core.sources.naming import no_publisher
 from reactive_runtime._flow import ConnectableFlow, Flow, Operators
-from reactive_runtime._operators.backpressure import ParallelFlow
 from reactive_runtime._operators.flow_base import FlowBase
+from reactive_runtime._operators.scheduling import ParallelFlow
+from reactive_runtime._operators.stateful import is_stateful
 from reactive_runtime._support.shown import shown
 
 __all__ = ["Pipeline"]
@@ -131,15 +132,7 @@ class Pipeline(_Offered[A_contra, B_co]):
         return Pipeline, self._calls
 
 
-_NAMES = """
-    all any batch buffer buffer_timeout collect concat_with contains count debounce default_if_empty distinct
-    distinct_until_changed element_at end_with enumerate first group_by last materialize max
-    merge_with min on_overflow_drop on_overflow_latest pairwise reduce repeat repeat_when sample scan skip
-    skip_until skip_while start_with sum switch_if_empty switch_map take take_until take_while throttle
-    to_dict to_list window with_latest_from zip_with
-"""
-
-STATEFUL: Final = frozenset(_NAMES.split())
+STATEFUL: Final = frozenset(name for name in dir(Operators) if is_stateful(getattr(Operators, name)))
 """Operators that make other elements of a flow than of its two halves, one after the other."""
 
 

@@ -1,7 +1,7 @@
 """Many elements to one: flows of one element, which `block` waits for.
 
-All of them request every element. `all`, `any` and `contains` cancel the upstream as soon as they know. `to_list` and
-`to_dict` hold every element as well, and are for finite flows.
+All request every element. `scan` gives each result on the way. `to_list` and `to_dict` hold every element as well, and
+are for finite flows.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
+from reactive_runtime._core.fusion.step import Each, Step, describe
 from reactive_runtime._core.runtime.arguments import check_callable
 from reactive_runtime._operators.filtering import MISSING
 from reactive_runtime._operators.flow_base import FlowBase
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.shown import shown
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from reactive_runtime._flow import Flow
 
-__all__ = ["AggregatingOperators"]
+__all__ = ["AggregatingOperators", "Fold"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -32,7 +33,7 @@ N_co = TypeVar("N_co", covariant=True)
 
 
 class Summable(Protocol[N_co]):
-    """What can be added to 0, and the type of that sum: a number, and not a str."""
+    """A value that can be added to 0, and the type of that sum: a number, and not a str."""
 
     def __radd__(self, other: int, /) -> N_co: ...
 
@@ -48,6 +49,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def reduce(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]: ...
 
+    @stateful
     def reduce(self: FlowBase[Any], fn: Callable[[Any, Any], Any], initial: Any = MISSING) -> Flow[Any]:
         """All elements, folded into one by `fn(so_far, element)`.
 
@@ -83,6 +85,7 @@ class AggregatingOperators(FlowBase[T_co]):
         check_callable("reduce", "fn", fn)
         return self._then(_Reduce(fn, initial))
 
+    @stateful
     def collect(self, supplier: Callable[[], S], accumulate: Callable[[S, T_co], object]) -> Flow[S]:
         """All elements, put into one container.
 
@@ -120,6 +123,7 @@ class AggregatingOperators(FlowBase[T_co]):
             )
         )
 
+    @stateful
     def to_list(self) -> Flow[list[T_co]]:
         """The list of all elements.
 
@@ -154,6 +158,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V]) -> Flow[dict[K, V]]: ...
 
+    @stateful
     def to_dict(
         self: FlowBase[Any], key: Callable[[Any], Any], value: Callable[[Any], Any] | None = None
     ) -> Flow[dict[Any, Any]]:
@@ -192,6 +197,7 @@ class AggregatingOperators(FlowBase[T_co]):
         check_callable("to_dict", "key", key)
         return self._then(_ToDict(key, None if value is None else check_callable("to_dict", "value", value)))
 
+    @stateful
     def count(self) -> Flow[int]:
         """How many elements there were.
 
@@ -217,6 +223,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Count())
 
+    @stateful
     def sum(self: FlowBase[Summable[N_co]]) -> Flow[N_co]:
         """The sum of the elements, by `+`.
 
@@ -249,6 +256,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def min(self, *, key: Callable[[T_co], SupportsRichComparison]) -> Flow[T_co]: ...
 
+    @stateful
     def min(self: FlowBase[Any], *, key: Callable[[Any], Any] | None = None) -> Flow[Any]:
         """The smallest element.
 
@@ -287,6 +295,7 @@ class AggregatingOperators(FlowBase[T_co]):
     @overload
     def max(self, *, key: Callable[[T_co], SupportsRichComparison]) -> Flow[T_co]: ...
 
+    @stateful
     def max(self: FlowBase[Any], *, key: Callable[[Any], Any] | None = None) -> Flow[Any]:
         """The largest element.
 
@@ -319,110 +328,49 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Best("max", _a_key("max", key), lambda item, best: item > best))
 
-    def all(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
-        """Whether `predicate(element)` is true for every element.
+    @stateful
+    def scan(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]:
+        """The running fold: `initial` is folded with each element, and each result goes on.
 
         Args:
-            predicate: Called for each element, up to the first false answer. By default the element itself is the
-                answer.
+            fn: Called as `fn(so_far, element)`, once for each element. Its result goes on, and is the next `so_far`.
+            initial: The first `so_far`. It does not go on itself.
 
         Returns:
-            A flow of one bool, which is False with the first element that fails, or True at the end of the source. It
-            fails with the error that `predicate` raises.
+            A flow with one element for each of the source. It fails with the error that `fn` raises, and with TypeError
+            where `fn` returns None, which is not an element (2.13).
 
         Raises:
-            TypeError: `predicate` cannot be called.
+            TypeError: `fn` cannot be called.
 
         Demand:
-            All elements are requested upstream.
+            Passes through, one element for one.
 
         Cancellation:
-            Passes through. The upstream is cancelled as soon as the answer is known.
+            Passes through.
 
         Thread:
-            `predicate` is called on the thread that signals.
+            `fn` is called on the thread that signals.
 
         Example:
             >>> from reactive_runtime import Flow
-            >>> Flow.range(5).all(lambda n: n < 5).block()
-            True
+            >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
+            [1, 3, 6, 10]
 
         Origin:
-            `all` of Rx and of Python.
+            `scan` of Rx, `itertools.accumulate`.
         """
-        return self._then(_Decide("all", check_callable("all", "predicate", predicate), decided=False))
-
-    def any(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
-        """Whether `predicate(element)` is true for some element.
-
-        Args:
-            predicate: Called for each element, up to the first true answer. By default the element itself is the
-                answer.
-
-        Returns:
-            A flow of one bool, which is True with the first element that passes, or False at the end of the source. It
-            fails with the error that `predicate` raises.
-
-        Raises:
-            TypeError: `predicate` cannot be called.
-
-        Demand:
-            All elements are requested upstream.
-
-        Cancellation:
-            Passes through. The upstream is cancelled as soon as the answer is known.
-
-        Thread:
-            `predicate` is called on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> Flow.range(1_000_000_000).any(lambda n: n > 5).block()
-            True
-
-        Origin:
-            `any` of Rx and of Python.
-        """
-        return self._then(_Decide("any", check_callable("any", "predicate", predicate), decided=True))
-
-    def contains(self: FlowBase[T], element: T) -> Flow[bool]:
-        """Whether an element equals `element`.
-
-        Args:
-            element: What each element is compared with, by `==`.
-
-        Returns:
-            A flow of one bool, which is True with the first element that is equal, or False at the end of the source.
-            It fails with the error that `==` raises.
-
-        Demand:
-            All elements are requested upstream.
-
-        Cancellation:
-            Passes through. The upstream is cancelled as soon as the answer is known.
-
-        Thread:
-            The elements are compared on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> Flow.just("a", "b").contains("b").block()
-            True
-
-        Origin:
-            `contains` of RxJava.
-        """
-        return self._then(_Contains(element))
+        return self._then(_Scan(check_callable("scan", "fn", fn), initial))
 
 
-class _Fold(Step[T, S]):
+class Fold(Step[T, S]):
     """Requests all elements."""
 
     def upstream_demand(self, n: int) -> int:
         return MAX_DEMAND
 
     def so_far(self) -> object:
-        """What it has made of elements, or keeps of them; MISSING: nothing."""
+        """The result so far, or the elements that the step keeps; MISSING: nothing."""
         return MISSING
 
     def dispose(self) -> Iterable[object]:
@@ -433,7 +381,7 @@ class _Fold(Step[T, S]):
         return f"{self.name}()"
 
 
-class _Reduce(_Fold[T, S]):
+class _Reduce(Fold[T, S]):
     name = "reduce"
 
     def __init__(self, fn: Callable[[S, T], S], initial: S) -> None:
@@ -459,7 +407,7 @@ class _Reduce(_Fold[T, S]):
         return f"reduce({describe(self.fn)})"
 
 
-class _Collect(_Fold[T, S]):
+class _Collect(Fold[T, S]):
     name = "collect"
 
     def __init__(self, supplier: Callable[[], S], accumulate: Callable[[S, T], object]) -> None:
@@ -486,7 +434,7 @@ class _Collect(_Fold[T, S]):
         return f"collect({describe(self.supplier)}, {describe(self.accumulate)})"
 
 
-class _ToList(_Fold[T, list[T]]):
+class _ToList(Fold[T, list[T]]):
     name = "to_list"
 
     def reset(self) -> None:
@@ -502,7 +450,7 @@ class _ToList(_Fold[T, list[T]]):
         return () if self.done else self.elements
 
 
-class _ToDict(_Fold[T, dict[K, V]]):
+class _ToDict(Fold[T, dict[K, V]]):
     name = "to_dict"
 
     def __init__(self, key: Callable[[T], K], value: Callable[[T], V] | None) -> None:
@@ -523,7 +471,7 @@ class _ToDict(_Fold[T, dict[K, V]]):
         return self.entries or MISSING
 
 
-class _Count(_Fold[T, int]):
+class _Count(Fold[T, int]):
     name = "count"
 
     def __init__(self) -> None:
@@ -536,7 +484,7 @@ class _Count(_Fold[T, int]):
         yield self.elements
 
 
-class _Sum(_Fold[T, T]):
+class _Sum(Fold[T, T]):
     name = "sum"
 
     def __init__(self) -> None:
@@ -553,7 +501,7 @@ def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any] 
     return None if key is None else check_callable(operator, "key", key)
 
 
-class _Best(_Fold[T, T]):
+class _Best(Fold[T, T]):
     def __init__(self, name: str, key: Callable[[T], Any] | None, better: Callable[[Any, Any], bool]) -> None:
         self.operator = name
         self.key = key
@@ -577,39 +525,21 @@ class _Best(_Fold[T, T]):
         return f"{self.operator}({'' if self.key is None else describe(self.key)})"
 
 
-class _Decide(_Fold[T, bool]):
-    def __init__(self, name: str, predicate: Callable[[T], object], *, decided: bool) -> None:
-        self.operator = name
-        self.predicate = predicate
-        self.decided = decided
+class _Scan(Step[T, S]):
+    name = "scan"
 
-    def on_next(self, element: T) -> Each[bool]:
-        if bool(self.predicate(element)) is self.decided:
-            self.done = True
-            yield self.decided
-            return STOP
+    def __init__(self, fn: Callable[[S, T], S], initial: S) -> None:
+        self.fn = fn
+        self.so_far = initial
 
-    def on_complete(self) -> Iterator[bool]:
-        yield not self.decided
-
-    def __str__(self) -> str:
-        return f"{self.operator}({describe(self.predicate)})"
-
-
-class _Contains(_Fold[T, bool]):
-    name = "contains"
-
-    def __init__(self, wanted: T) -> None:
-        self.wanted = wanted
-
-    def on_next(self, element: T) -> Each[bool]:
-        if element == self.wanted:
-            self.done = True
-            yield True
-            return STOP
-
-    def on_complete(self) -> Iterator[bool]:
-        yield False
+    def on_next(self, element: T) -> Each[S]:
+        so_far = self.fn(self.so_far, element)
+        if so_far is None:
+            raise TypeError(
+                f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
+            )
+        self.so_far = so_far
+        yield so_far
 
     def __str__(self) -> str:
-        return f"contains({shown(self.wanted)})"
+        return f"scan({describe(self.fn)})"

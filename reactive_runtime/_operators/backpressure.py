@@ -1,16 +1,16 @@
-"""Demand, changed on its way: in portions, held back, let through without, or shared out.
+"""Demand, changed on its way: in portions, held back, or let through without.
 
-The three of `on_overflow` are for sources that push: each requests everything of its source. A source that is pulled
-never overflows, since it is pulled by demand; what they do then is nothing.
+The three `on_overflow` operators are for sources that push: each requests everything of its source. They do nothing
+for a source that is pulled: its demand pulls it, so it never overflows.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from reactive_runtime._core.drains.combinator import (
     END,
@@ -18,43 +18,36 @@ from reactive_runtime._core.drains.combinator import (
     Clock,
     Combinator,
     Elements,
-    InnerSubscription,
-    ReadySet,
 )
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures.exits import contained, each
 from reactive_runtime._core.queues.prefetch_queue import Overflow
-from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import (
-    PREFETCH,
     at_least,
-    check_callable,
     check_clock,
-    check_executor,
     one_of,
     seconds_of,
 )
-from reactive_runtime._core.sources.flow_source import Hot
 from reactive_runtime._core.sources.naming import instead
-from reactive_runtime._operators.flow_base import FlowBase, combinator_flow, flow_of
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.executors import clock_in
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["BackpressureOperators", "KillSwitch", "ParallelFlow", "Valve"]
+__all__ = ["BackpressureOperators", "KillSwitch", "Passing", "Valve"]
 
 T_co = TypeVar("T_co", covariant=True)
-S = TypeVar("S")
 
 BUSY = 256
 """How many elements may wait, beyond demand, while the subscriber is at work."""
 
 
 class BackpressureOperators(FlowBase[T_co]):
-    """Demand, changed on its way: in portions, held back, let through without, or shared out."""
+    """Demand, changed on its way: in portions, held back, or let through without."""
 
     __slots__ = ()
 
@@ -141,6 +134,7 @@ class BackpressureOperators(FlowBase[T_co]):
         title = f"on_overflow_buffer({n}, {drop})"
         return combinator_flow(title, lambda: _Buffer(self, Overflow(n, drop)), self)
 
+    @stateful
     def on_overflow_drop(self) -> Flow[T_co]:
         """What comes without demand is dropped, to the hook.
 
@@ -176,6 +170,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return combinator_flow("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
 
+    @stateful
     def on_overflow_latest(self) -> Flow[T_co]:
         """What comes without demand takes the place of what came before: only the latest is kept.
 
@@ -317,52 +312,8 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return combinator_flow("serialize()", lambda: _Relaying(self), self)
 
-    def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co]:
-        """Deals the elements out to `n` rails, which work at the same time.
 
-        Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
-        `sequential`.
-
-        Args:
-            n: How many rails; 1 or more.
-            prefetch: How many elements wait for each rail, at most; 1 or more.
-
-        Returns:
-            A `ParallelFlow`. The next element goes to a rail that has room.
-
-        Raises:
-            TypeError: `n` or `prefetch` is no int.
-            ValueError: `n` or `prefetch` is below 1.
-
-        Demand:
-            Elements of the source are dealt out from the first demand on, as long as a rail has room. Of a source with
-            an executor, or of another library, `prefetch` elements are requested ahead.
-
-        Cancellation:
-            Passes to the rails and to the source. A rail that cancels (`rail.take(9)`) gets no more; when all have, the
-            source is cancelled.
-
-        Thread:
-            The source runs on its executor, or on the thread that requests; the rails on the executor of `run_on`. What
-            follows `sequential` goes on on a thread of the rails, or on the one that requests.
-
-        Example:
-            >>> from concurrent.futures import ThreadPoolExecutor
-            >>> from reactive_runtime import Flow
-            >>> with ThreadPoolExecutor(2) as pool:
-            ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
-            ...     sorted(squares)
-            [0, 1, 4, 9]
-
-        Origin:
-            `parallel` of RxJava and Reactor.
-        """
-        at_least("parallel", "n", 1, n)
-        at_least("parallel", "prefetch", 1, prefetch)
-        return ParallelFlow(self, n, prefetch, None, ())
-
-
-class _Passing(Combinator):
+class Passing(Combinator):
     """Has one source."""
 
     def __init__(self, source: FlowBase[Any]) -> None:
@@ -370,12 +321,12 @@ class _Passing(Combinator):
         self.source = source
 
 
-class _Relaying(_Passing):
+class _Relaying(Passing):
     def elements(self) -> Elements:
         yield from self.relay(self.inner(self.source))
 
 
-class _LimitRate(_Passing):
+class _LimitRate(Passing):
     def __init__(self, source: FlowBase[Any], n: int) -> None:
         super().__init__(source)
         self.n = n
@@ -384,15 +335,15 @@ class _LimitRate(_Passing):
         yield from self.relay(self.inner(self.source, self.n))
 
 
-class _Buffer(_Passing):
+class _Buffer(Passing):
     def __init__(self, source: FlowBase[Any], overflow: Overflow) -> None:
         super().__init__(source)
         self.overflow = overflow
         self.waiting: deque[Any] = deque()
 
     def elements(self) -> Elements:
-        # A source that pushes is asked for everything, whatever is demanded further down: through a drain of its own,
-        # where operators stand in between. One that is pulled is pulled by demand, and never overflows.
+        # Request everything of a source that pushes, whatever the subscriber demands: through a drain of its own if
+        # operators stand in between. Demand pulls a source that is pulled, so it never overflows.
         pulled = self.source._source.free()
         inner = self.inner(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
         while True:
@@ -411,11 +362,11 @@ class _Buffer(_Passing):
                 yield PENDING
 
     def _next(self, inner: Any) -> Any:
-        """The next element. Without demand, only of a source that pushes."""
+        """Take the next element. Without demand, take it only from a source that pushes."""
         return inner.next_signal() if inner.pushes() or inner.over else inner.next_if_demanded()
 
     def keep(self, element: Any) -> None:
-        """One more element has come: keep it, or drop one."""
+        """Keep an element that has come, or drop it or another one."""
         self.waiting.append(element)
         if len(self.waiting) > self.overflow.capacity and not self.drain.demanded:
             if self.overflow.drop == "error":
@@ -446,7 +397,7 @@ class _Handle:
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
-        self._gathers: dict[Combinator, DrainContext] = {}  # _lock; and the drain at the end of the tree of each
+        self._gathers: dict[Combinator, DrainContext] = {}  # _lock; each with the drain at the end of its tree
 
     def _enter(self, combinator: Combinator) -> None:
         with self._lock:
@@ -494,7 +445,7 @@ class Valve(_Handle):
             return self._paused
 
 
-class _Pausable(_Passing):
+class _Pausable(Passing):
     def __init__(self, source: FlowBase[Any], valve: Valve) -> None:
         super().__init__(source)
         self.valve = valve
@@ -554,7 +505,7 @@ class KillSwitch(_Handle):
             self._thrown = True
         try:
             self._wake()
-        finally:  # an exit on its way up out of one flow does not keep the others from ending in time
+        finally:  # an exit that one flow raises does not keep the others from ending in time
             self._check()
             if within is not None and not self._over.done():
                 timer = (clock_in() if clock is None else clock).schedule(within, partial(contained, self._too_late))
@@ -582,7 +533,7 @@ class KillSwitch(_Handle):
             self._over.set_result(None)
 
 
-class _Switched(_Passing):
+class _Switched(Passing):
     hears = True
     calls = False
 
@@ -602,203 +553,6 @@ class _Switched(_Passing):
         self.leave(inner)
 
     def _ended(self) -> None:
-        """The drain has ended, and with it what follows, as far as the next boundary."""
+        """Note that the drain has ended, and all that follows it as far as the next boundary."""
         self.switch._leave(self)
         self.switch._check()
-
-
-class ParallelFlow(Generic[T_co]):
-    """A flow on several rails; see `Flow.parallel`.
-
-    It is immutable: each method returns another one.
-    """
-
-    __slots__ = ("_executor", "_n", "_prefetch", "_source", "_work")
-
-    def __init__(
-        self,
-        source: FlowBase[Any],
-        n: int,
-        prefetch: int,
-        executor: Executor | None,
-        work: tuple[Callable[[Flow[Any]], Flow[Any]], ...],
-    ) -> None:
-        """For `parallel`; `work` is what is done with each rail, one after the other."""
-        self._source = source
-        self._n = n
-        self._prefetch = prefetch
-        self._executor = executor
-        self._work = work
-
-    def run_on(self, executor: Executor) -> ParallelFlow[T_co]:
-        """Each rail works on `executor`, in tasks of its own.
-
-        Args:
-            executor: A `concurrent.futures.Executor` of threads. A later one takes the place of an earlier one.
-
-        Returns:
-            The same rails, on that executor.
-
-        Raises:
-            TypeError: `executor` is no executor, or one of processes.
-        """
-        check_executor("run_on", executor)
-        return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
-
-    def rails(self, fn: Callable[[Flow[T_co]], Flow[S]]) -> ParallelFlow[S]:
-        """Each rail becomes `fn(rail)`: any operators.
-
-        Args:
-            fn: Called once for each rail and subscription. Takes a flow, and returns one.
-
-        Returns:
-            The rails that `fn` returns.
-
-        Raises:
-            TypeError: `fn` cannot be called.
-        """
-        check_callable("rails", "fn", fn)
-        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
-
-    def map(self, fn: Callable[[T_co], S]) -> ParallelFlow[S]:
-        """`map` on each rail.
-
-        Args:
-            fn: Called for each element, on the executor of the rails.
-
-        Returns:
-            The same rails, of the results.
-
-        Raises:
-            TypeError: `fn` cannot be called.
-        """
-        check_callable("map", "fn", fn)
-        return self.rails(lambda rail: rail.map(fn))
-
-    def filter(self, predicate: Callable[[T_co], object]) -> ParallelFlow[T_co]:
-        """`filter` on each rail.
-
-        Args:
-            predicate: Called for each element, on the executor of the rails. A false answer drops the element.
-
-        Returns:
-            The same rails, of the elements that pass.
-
-        Raises:
-            TypeError: `predicate` cannot be called.
-        """
-        check_callable("filter", "predicate", predicate)
-        return self.rails(lambda rail: rail.filter(predicate))
-
-    def sequential(self) -> Flow[T_co]:
-        """The elements of all rails, as they come.
-
-        Returns:
-            A flow. An error of one rail cancels the others and ends it.
-
-        Raises:
-            ValueError: The rails have no executor: `run_on` has to come before.
-        """
-        executor = self._executor
-        if executor is None:
-            raise ValueError("sequential: name the executor of the rails before it, with run_on(executor)")
-        source, n, prefetch, work = self._source, self._n, self._prefetch, self._work
-        title = f"parallel({n}) sequential()"
-        return combinator_flow(title, lambda: _Rails(source, n, prefetch, executor, work), source, uses=(executor,))
-
-
-def _itself(buffer: SubscriberBuffer) -> SubscriberBuffer:
-    return buffer
-
-
-class _Rails(_Passing):
-    hears = True  # from the rails
-
-    def __init__(
-        self,
-        source: FlowBase[Any],
-        n: int,
-        prefetch: int,
-        executor: Executor,
-        work: Sequence[Callable[[Flow[Any]], Flow[Any]]],
-    ) -> None:
-        super().__init__(source)
-        self.n = n
-        self.prefetch = prefetch
-        self.workers = executor
-        self.work = work
-        # All of it but `changed` belongs to the drain's owner.
-        self.buffers: list[SubscriberBuffer] = []  # one for each rail
-        self.ended = False  # the rails know that the source has
-        self.held: Any = PENDING  # an element that no rail has had room for
-        self.rooms: list[int] = []  # of each rail, when its room was last looked at, less what it was dealt since
-        # A rail has made room, or cancelled. Set by any thread, which wakes the drain after it; taken back by the
-        # owner, which looks after it: what comes in between is looked at once more.
-        self.changed = True
-
-    def _wake(self) -> None:
-        self.changed = True
-        self.drain.wake()
-
-    def elements(self) -> Elements:
-        ready_set = ReadySet(self)
-        for _ in range(self.n):
-            buffer = SubscriberBuffer(self.prefetch, self._wake, self._wake)
-            self.buffers.append(buffer)
-            rail: FlowBase[Any] = flow_of(Hot("rail", partial(_itself, buffer), self.workers))
-            for fn in self.work:
-                rail = self.call(fn, rail)
-            ready_set.add(self.inner(rail, self.prefetch, apart=False, made=True))
-        outer = self.inner(self.source, self.prefetch)
-        begun = False
-        while len(ready_set):
-            begun = begun or self.drain.demanded
-            if not begun:
-                outer.peek_end()
-            dealt = (begun or outer.over) and not self.drain.stopped and self._deal(outer)
-            element = ready_set.next_if_demanded()
-            if element is not END and not (dealt and element is PENDING):
-                yield element
-
-    def _deal(self, outer: InnerSubscription) -> bool:
-        """Give the next element to the rail with the most room. False: there is none, or no room.
-
-        A rail says when it has worked off a quarter, or all, of what may wait for it. Its room is looked at then.
-        """
-        if self.changed:
-            self.changed = False
-            if all(buffer.has_cancelled() for buffer in self.buffers):  # what they still give needs no source
-                self.leave(outer)
-            self.rooms = [buffer.room_left() for buffer in self.buffers]
-        most = max(self.rooms)
-        if not most:
-            return False
-        element, self.held = self.held, PENDING
-        if element is PENDING:
-            element = outer.next_signal()
-        if element is PENDING:
-            return False
-        if element is END:
-            if not self.ended:
-                self.ended = True
-                for buffer in self.buffers:
-                    buffer.end()
-                    buffer.wake()
-            return False
-        at = self.rooms.index(most)
-        taken, rests = self.buffers[at].deal(element)
-        if taken:
-            self.rooms[at] -= 1
-            if rests is not None:
-                rests.wake()
-        else:  # it cancelled just now: the next one gets it
-            self.rooms[at] = 0
-            self.held = element
-        return True
-
-    def closed(self) -> None:
-        for buffer in self.buffers:
-            buffer.end()
-            self.discard(*buffer.abandoned())
-        if self.held is not PENDING:
-            self.discard(self.held)

@@ -19,9 +19,11 @@ from reactive_runtime._core.failures.error_carrier import carried, signalled
 from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
 from reactive_runtime._core.sources.naming import is_publisher, no_publisher
+from reactive_runtime._executors.shared_clock import clock_used
 from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
-from reactive_runtime.executors import clock_in, clock_used
+from reactive_runtime.executors import clock_in
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
@@ -296,6 +298,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             uses=(clock_used(clock),),
         )
 
+    @stateful
     def repeat(self, n: int | None = None) -> Flow[T_co]:
         """The source `n` times, one after the other.
 
@@ -331,6 +334,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             at_least("repeat", "n", 0, n)
         return combinator_flow(f"repeat({'' if n is None else n})", lambda: _Repeat(self, n), self)
 
+    @stateful
     def repeat_when(self, fn: Callable[[int], Publisher[object]]) -> Flow[T_co]:
         """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
 
@@ -378,7 +382,7 @@ class _Again(Combinator):
         self.last: tuple[Exception, TracebackType | None] | None = None  # the failure before, and its traceback
 
     def run(self, source: FlowBase[Any]) -> Outcome:
-        """The elements of `source`; returns the error it ended with, or None."""
+        """Give the elements of `source`; return the error that it ended with, or None."""
         inner = self.inner(source)
         failure = None
         try:
@@ -393,12 +397,12 @@ class _Again(Combinator):
         return failure
 
     def pause(self) -> Elements:
-        """Let the drain look at a cancel, or another note, also where the sources end at once."""
+        """Let the drain look at a cancel, or another note, even if each source ends at once."""
         if self.drain.stopped or self.drain.has_note():
             yield PENDING
 
     def _shorten(self, error: Exception) -> None:
-        """Where one instance is raised again and again, its traceback is that of the last time only."""
+        """Keep the traceback of the last time only, if sources raise one instance again and again."""
         if self.last is not None and self.last[0] is error and (old := self.last[1]) is not None:
             at = error.__traceback__
             while at is not None and at.tb_next is not old:
@@ -411,7 +415,7 @@ class _Again(Combinator):
         self.last = None  # a reference cycle: the traceback has the frames of this operator
 
     def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
-        """Wait for `publisher`: True with its first element, False where it completes without."""
+        """Wait for `publisher`. Return True with its first element, False if it completes without one."""
         inner: InnerSubscription = self.inner(as_flow(self.title, "the companion", publisher), 1)
         while (news := inner.next_signal()) is PENDING:
             yield PENDING
@@ -419,7 +423,7 @@ class _Again(Combinator):
         return news is not END
 
     def asked(self, fn: Callable[..., Any], *arguments: Any) -> Any:
-        """What a user's function returns. Where it raises, the failure it was given is the context of its error."""
+        """Call a user's function. If it raises, the failure that it was given becomes the context of its error."""
         try:
             return self.call(fn, *arguments)
         except BaseException as error:
@@ -428,7 +432,7 @@ class _Again(Combinator):
             raise
 
     def publisher_from(self, fn: Callable[..., Publisher[Any]], *arguments: Any) -> Flow[Any]:
-        """What a user's function returns, as a flow."""
+        """Make a flow of the publisher that a user's function returns."""
         publisher = self.asked(fn, *arguments)
         if not is_publisher(publisher):
             kind = no_publisher(publisher)
@@ -454,7 +458,7 @@ class _Resume(_Again):
 
 
 class _Return(_Resume):
-    element: Any = None  # the owner's; the function has made it, and it waits for demand
+    element: Any = None  # the owner's; the result of the function, which waits for demand
 
     def elements(self) -> Elements:
         failure = yield from self.run(self.source)

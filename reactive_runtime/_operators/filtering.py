@@ -1,4 +1,4 @@
-"""Which elements pass."""
+"""Operators that let some elements pass, by their value, their key or their place."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
-from reactive_runtime._core.runtime.arguments import a_value, at_least, check_callable
+from reactive_runtime._core.runtime.arguments import at_least, check_callable
 from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._operators.flow_base import FlowBase
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import MAX_DEMAND
-from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["FilteringOperators"]
+__all__ = ["MISSING", "ByPredicate", "FilteringOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -27,7 +27,7 @@ MISSING: Final[Any] = sentinel("MISSING", __name__)
 
 
 class FilteringOperators(FlowBase[T_co]):
-    """Which elements pass."""
+    """Operators that let some elements pass, by their value, their key or their place."""
 
     __slots__ = ()
 
@@ -62,70 +62,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Filter(check_callable("filter", "predicate", predicate)))
 
-    def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """The elements before the first one for which `predicate(element)` is false.
-
-        Args:
-            predicate: Called once for each element, up to the first false answer. That element is dropped.
-
-        Returns:
-            A flow that completes where `predicate` is false first, or with the source. It fails with the error that
-            `predicate` raises.
-
-        Raises:
-            TypeError: `predicate` cannot be called.
-
-        Demand:
-            Passes through.
-
-        Cancellation:
-            Passes through. The first false answer cancels the upstream.
-
-        Thread:
-            `predicate` is called on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
-            [1, 4]
-
-        Origin:
-            `takeWhile` of Rx, `itertools.takewhile`.
-        """
-        return self._then(_TakeWhile(check_callable("take_while", "predicate", predicate)))
-
-    def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """The elements from the first one on for which `predicate(element)` is false.
-
-        Args:
-            predicate: Called once for each element, up to the first false answer, and not after that.
-
-        Returns:
-            A flow that begins with the element for which `predicate` is false first. It fails with the error that
-            `predicate` raises.
-
-        Raises:
-            TypeError: `predicate` cannot be called.
-
-        Demand:
-            For each element that is dropped, one more is requested upstream.
-
-        Cancellation:
-            Passes through.
-
-        Thread:
-            `predicate` is called on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
-            [9, 2]
-
-        Origin:
-            `skipWhile` of Rx, `itertools.dropwhile`.
-        """
-        return self._then(_SkipWhile(check_callable("skip_while", "predicate", predicate)))
-
+    @stateful
     def take(self, n: int) -> Flow[T_co]:
         """The first `n` elements.
 
@@ -159,6 +96,7 @@ class FilteringOperators(FlowBase[T_co]):
         at_least("take", "n", 0, n)
         return self._then(_Take(n)) if n else self._none()
 
+    @stateful
     def skip(self, n: int) -> Flow[T_co]:
         """All but the first `n` elements.
 
@@ -191,6 +129,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Skip(at_least("skip", "n", 0, n)))
 
+    @stateful
     def distinct(self, *, key: Callable[[T_co], Hashable] | None = None) -> Flow[T_co]:
         """The elements whose key has not been there before.
 
@@ -224,6 +163,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Distinct(_a_key("distinct", key)))
 
+    @stateful
     def distinct_until_changed(self, *, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """The elements whose key is not that of the element before.
 
@@ -262,6 +202,7 @@ class FilteringOperators(FlowBase[T_co]):
     @overload
     def first(self, default: R) -> Flow[T_co | R]: ...
 
+    @stateful
     def first(self, default: Any = MISSING) -> Flow[Any]:
         """The first element.
 
@@ -297,6 +238,7 @@ class FilteringOperators(FlowBase[T_co]):
     @overload
     def element_at(self, index: int, default: R) -> Flow[T_co | R]: ...
 
+    @stateful
     def element_at(self, index: int, default: Any = MISSING) -> Flow[Any]:
         """The element with number `index`, counted from 0.
 
@@ -338,6 +280,7 @@ class FilteringOperators(FlowBase[T_co]):
     @overload
     def last(self, default: R) -> Flow[T_co | R]: ...
 
+    @stateful
     def last(self, default: Any = MISSING) -> Flow[Any]:
         """The last element.
 
@@ -367,39 +310,6 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Last(default))
 
-    def default_if_empty(self, default: R) -> Flow[T_co | R]:
-        """The source, or `default` where it completes without an element.
-
-        `switch_if_empty` has a flow in place of the element.
-
-        Args:
-            default: The element that an empty source becomes.
-
-        Returns:
-            A flow with at least one element, unless the source fails.
-
-        Raises:
-            TypeError: `default` is None, which is not an element (2.13).
-
-        Demand:
-            Passes through.
-
-        Cancellation:
-            Passes through.
-
-        Thread:
-            Runs on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.empty().default_if_empty(1))
-            [1]
-
-        Origin:
-            `defaultIfEmpty` of Rx.
-        """
-        return self._then(_DefaultIfEmpty(a_value("default_if_empty", "default", default)))
-
     def ignore_elements(self) -> Flow[T_co]:
         """No element, only the end.
 
@@ -426,7 +336,7 @@ class FilteringOperators(FlowBase[T_co]):
         return self._then(_IgnoreElements())
 
 
-class _ByPredicate(Step[T, T]):
+class ByPredicate(Step[T, T]):
     """A step with a predicate, drawn as `name(predicate)`."""
 
     def __init__(self, predicate: Callable[[T], object]) -> None:
@@ -436,32 +346,11 @@ class _ByPredicate(Step[T, T]):
         return f"{self.name}({describe(self.predicate)})"
 
 
-class _Filter(_ByPredicate[T]):
+class _Filter(ByPredicate[T]):
     name = "filter"
 
     def on_next(self, element: T) -> Each[T]:
         if self.predicate(element):
-            yield element
-
-
-class _TakeWhile(_ByPredicate[T]):
-    name = "take_while"
-
-    def on_next(self, element: T) -> Each[T]:
-        if not self.predicate(element):
-            self.done = True
-            return STOP
-        yield element
-
-
-class _SkipWhile(_ByPredicate[T]):
-    name = "skip_while"
-    passing = False
-
-    def on_next(self, element: T) -> Each[T]:
-        if not self.passing:
-            self.passing = not self.predicate(element)
-        if self.passing:
             yield element
 
 
@@ -612,25 +501,6 @@ class _Last(Step[T, T]):
 
     def __str__(self) -> str:
         return "last()"
-
-
-class _DefaultIfEmpty(Step[T, T]):
-    name = "default_if_empty"
-    empty = True
-
-    def __init__(self, default: T) -> None:
-        self.default = default
-
-    def on_next(self, element: T) -> Each[T]:
-        self.empty = False
-        yield element
-
-    def on_complete(self) -> Iterator[T]:
-        if self.empty:
-            yield self.default
-
-    def __str__(self) -> str:
-        return f"default_if_empty({shown(self.default)})"
 
 
 class _IgnoreElements(Step[T, T]):

@@ -201,15 +201,15 @@ class SharingOperators(FlowBase[T_co]):
 
 
 class _Connection:
-    """One subscription to the source, to be made or made, and the multicaster that has it."""
+    """One subscription to the source, before or after `connect` makes it, and the multicaster that gets its signals."""
 
     __slots__ = ("counted", "entered", "made", "multicaster")
 
     def __init__(self, multicaster: Multicaster) -> None:
         self.multicaster: Multicaster = multicaster
-        self.made: bool = False  # ConnectableSource._lock; the source is subscribed to, or about to be
-        self.entered: int = 0  # ConnectableSource._lock; subscribers of `ref_count` that are there, or about to be
-        self.counted: int = 0  # ConnectableSource._lock; 0 <= counted <= entered; those that have their subscription
+        self.made: bool = False  # ConnectableSource._lock; a thread subscribes to the source, or has done so
+        self.entered: int = 0  # ConnectableSource._lock; how many subscribers of `ref_count` have come, or are coming
+        self.counted: int = 0  # ConnectableSource._lock; 0 <= counted <= entered; how many have their subscription
 
     def end(self, *, forgets: bool) -> None:
         """Cancel the source. `forgets`: no later subscriber belongs to this connection."""
@@ -239,7 +239,7 @@ class ConnectableSource:
         *,
         keeps: bool = False,
     ) -> None:
-        """`keeps`: what has ended stays as it is for new subscribers; otherwise they begin anew."""
+        """`keeps`: after the end new subscribers get the elements and the end there were; otherwise they begin anew."""
         self.title = title
         self.source = source
         self.beside: tuple[Use, ...] = uses_of(source)
@@ -249,22 +249,22 @@ class ConnectableSource:
         self._connection = _Connection(make())  # _lock
 
     def _current(self) -> _Connection:
-        """What a new subscriber belongs to. Called with the lock held."""
+        """Return the connection of a new subscriber. The caller holds the lock."""
         if not self.keeps and self._connection.multicaster.over():
             self._connection = _Connection(self.make())
         return self._connection
 
     def flow_source(self) -> Hot[Any]:
-        """Where the flow of its elements begins."""
+        """Make the source of a flow of its elements."""
         return Hot(self.title, self.enter, beside=self.beside, ahead=self.enter)
 
     def enter(self, ahead: int = 0) -> Reader:
-        """One more subscriber; see `Multicaster.enter`."""
+        """Let one more subscriber in; see `Multicaster.enter`."""
         with self._lock:
             return self._current().multicaster.enter(ahead)
 
     def connect(self) -> Callable[[], None]:
-        """Subscribe to the source, unless there is a connection that goes on; what ends that."""
+        """Subscribe to the source, unless a connection goes on; return a function that ends the connection."""
         with self._lock:
             before = self._connection if self._connection.multicaster.over() else None
             if before is not None:
@@ -280,25 +280,25 @@ class ConnectableSource:
     def _subscribe(self, multicaster: Multicaster) -> None:
         try:
             self.source._run(multicaster)
-        except BaseException as error:  # 1.9: only what is never swallowed comes here
+        except BaseException as error:  # 1.9: only an exception that nothing may swallow comes here
             multicaster.abandoned(error)
             raise
 
     def disconnect(self, connection: _Connection) -> None:
-        """Cancel the source, unless it has ended; its present subscribers will get nothing more from it, and no end."""
+        """Cancel the source, unless it has ended; its present subscribers get no more elements, and no end."""
         with self._lock:
             replaced = self._replace(connection)
         connection.end(forgets=replaced)
 
     def _replace(self, connection: _Connection) -> bool:
-        """A later subscriber belongs to another connection, unless this one has ended. Called with the lock held."""
+        """Give later subscribers another connection, unless this one has ended. The caller holds the lock."""
         replaced = self._connection is connection and not connection.multicaster.over()
         if replaced:
             self._connection = _Connection(self.make())
         return replaced
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
-        """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
+        """Make a flow that connects with the n-th subscriber, and disconnects, unless it `stays`, after the last."""
         counting = partial(self._counting, n, stays=stays)
         return flow_of(Hot(self.title, partial(counting, 0), beside=self.beside, ahead=counting))
 
@@ -315,8 +315,8 @@ class ConnectableSource:
 class _Counted:
     """One subscriber of `ref_count`.
 
-    It counts for the connection to be made once it has its subscription, so that one that cancels inside `on_subscribe`
-    connects nothing. It keeps the connection from when it entered: the one before may leave in the meantime.
+    It counts towards the connection once it has its subscription, so a subscriber that cancels inside `on_subscribe`
+    connects nothing. It keeps the connection that it entered: the subscriber before may leave in the meantime.
     """
 
     __slots__ = ("_connectable", "_connection", "_context", "_here", "_n", "_over", "_stays")
@@ -324,14 +324,14 @@ class _Counted:
     def __init__(self, connectable: ConnectableSource, connection: _Connection, n: int, *, stays: bool) -> None:
         self._connectable = connectable
         self._connection = connection
-        self._context = copy_context()  # the source runs in that of the subscriber that connects, on any thread
+        self._context = copy_context()  # the source runs in the context of the subscriber that connects, on any thread
         self._n = n
         self._stays = stays
         self._here = False  # ConnectableSource._lock
-        self._over = False  # ConnectableSource._lock; it has left
+        self._over = False  # ConnectableSource._lock; the subscriber has left
 
     def come(self) -> None:
-        """It is subscribed; the n-th connects."""
+        """Count a subscriber that has its subscription; the n-th connects."""
         connectable, connection = self._connectable, self._connection
         with connectable._lock:
             if self._over:
@@ -346,13 +346,13 @@ class _Counted:
         connection.multicaster.more_room()
 
     def leave(self) -> None:
-        """It has cancelled, or has had the end; the last one disconnects."""
+        """Let a subscriber go that has cancelled, or has had the end; the last one disconnects."""
         connectable, connection = self._connectable, self._connection
         with connectable._lock:
             self._over = True
             connection.entered -= 1
             connection.counted -= self._here
             last = connection.made and not connection.entered and not self._stays
-            replaced = last and connectable._replace(connection)  # under the same lock, so that none comes in between
+            replaced = last and connectable._replace(connection)  # under the same lock: no subscriber comes in between
         if last:
             connection.end(forgets=replaced)

@@ -26,7 +26,7 @@ __all__ = ["SparkOperators"]
 T_co = TypeVar("T_co", covariant=True)
 
 Mode = Literal["append", "update", "complete"]
-"""Of the output of a streaming query: those of Spark."""
+"""The output modes of a streaming query in Spark."""
 
 
 class SparkOperators(FlowBase[T_co]):
@@ -265,9 +265,9 @@ class SparkOperators(FlowBase[T_co]):
 
 
 def _spark(module: str) -> Any:
-    """A module of the bridge, which needs the extra."""
+    """Import a module of the bridge, which needs the extra."""
     try:
-        import_module("pyspark")  # first: what looks at arguments needs no more of it than its name
+        import_module("pyspark")  # first: the checks of arguments need only the name of PySpark
         return import_module(f"reactive_runtime.spark.{module}")
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.startswith("reactive_runtime"):

@@ -1,36 +1,31 @@
-"""One element to one, or to several: what an element becomes."""
+"""One element to one, or to several."""
 
 from __future__ import annotations
 
-import builtins
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, overload
 
-from reactive_runtime._core.failures.error_carrier import carried
-from reactive_runtime._core.fusion.step import STOP, Each, Step, describe
-from reactive_runtime._core.runtime.arguments import at_least, check_callable
-from reactive_runtime._core.runtime.sentinels import sentinel
+from reactive_runtime._core.fusion.step import Each, Step, describe
+from reactive_runtime._core.runtime.arguments import check_callable
 from reactive_runtime._operators.flow_base import FlowBase, flow_type
-from reactive_runtime._spec import MAX_DEMAND
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["Notification", "TransformingOperators"]
+__all__ = ["TransformingOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
-S = TypeVar("S")
 Ts = TypeVarTuple("Ts")
 
 
 class TransformingOperators(FlowBase[T_co]):
-    """One element to one, or to several: what an element becomes."""
+    """One element to one, or to several."""
 
     __slots__ = ()
 
@@ -233,6 +228,7 @@ class TransformingOperators(FlowBase[T_co]):
         """
         return self._then(_Flatten())
 
+    @stateful
     def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
         """Each element with its number, counted from `start`.
 
@@ -265,183 +261,6 @@ class TransformingOperators(FlowBase[T_co]):
         if type(start) is not int:
             raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
         return self._then(_Enumerate(start))
-
-    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
-        """Each element with the one before it.
-
-        Returns:
-            A flow of pairs `(before, element)`. It is empty where the source has fewer than two elements.
-
-        Demand:
-            One more element than is demanded is requested upstream, once.
-
-        Cancellation:
-            Passes through. A first element that has no pair is dropped, to the hook; so is one that is alone.
-
-        Thread:
-            Runs on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.just(1, 4, 9).pairwise())
-            [(1, 4), (4, 9)]
-
-        Origin:
-            `itertools.pairwise`.
-        """
-        return self._then(_Pairwise())
-
-    def scan(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]:
-        """The running fold: `initial` is folded with each element, and each result goes on.
-
-        Args:
-            fn: Called as `fn(so_far, element)`, once for each element. Its result goes on, and is the next `so_far`.
-            initial: The first `so_far`. It does not go on itself.
-
-        Returns:
-            A flow with one element for each of the source. It fails with the error that `fn` raises, and with TypeError
-            where `fn` returns None, which is not an element (2.13).
-
-        Raises:
-            TypeError: `fn` cannot be called.
-
-        Demand:
-            Passes through, one element for one.
-
-        Cancellation:
-            Passes through.
-
-        Thread:
-            `fn` is called on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
-            [1, 3, 6, 10]
-
-        Origin:
-            `scan` of Rx, `itertools.accumulate`.
-        """
-        return self._then(_Scan(check_callable("scan", "fn", fn), initial))
-
-    def batch(self, n: int) -> Flow[list[T_co]]:
-        """Lists of `n` elements.
-
-        `buffer_timeout` also gives a list when a time has passed.
-
-        Args:
-            n: Elements in a list, 1 or more.
-
-        Returns:
-            A flow of lists. The last one may be shorter. Where the source fails, a list that is not full is dropped, to
-            the hook.
-
-        Raises:
-            TypeError: `n` is not an int.
-            ValueError: `n` is below 1.
-
-        Demand:
-            For each list that is demanded, `n` elements are requested upstream.
-
-        Cancellation:
-            Passes through. A list that is not full is dropped, to the hook.
-
-        Thread:
-            Runs on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.range(5).batch(2))
-            [[0, 1], [2, 3], [4]]
-
-        Origin:
-            `itertools.batched`, `buffer` of Rx.
-        """
-        return self._then(_Batch(at_least("batch", "n", 1, n), "batch"))
-
-    def end_with(self, *elements: R) -> Flow[T_co | R]:
-        """The source, and then `elements`.
-
-        Args:
-            *elements: What comes after the source, in this order. None of them is None.
-
-        Returns:
-            A flow that ends with `elements`. Where the source fails, its error comes instead of them.
-
-        Raises:
-            TypeError: One of `elements` is None, which is not an element (2.13).
-
-        Demand:
-            Passes through. `elements` go on by demand.
-
-        Cancellation:
-            Passes through.
-
-        Thread:
-            Runs on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.range(2).end_with(7, 8))
-            [0, 1, 7, 8]
-
-        Origin:
-            `endWith` of Rx.
-        """
-        if builtins.any(element is None for element in elements):
-            raise TypeError("end_with: None is not an element (2.13)")
-        return self._then(_EndWith(elements))
-
-    def materialize(self) -> Flow[Notification[T_co]]:
-        """Each signal as a `Notification`, the end included.
-
-        Returns:
-            A flow of notifications. It completes after that of the end, also where the source failed.
-
-        Demand:
-            Passes through. The notification of the end goes on by demand, like an element.
-
-        Cancellation:
-            Passes through.
-
-        Thread:
-            Runs on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> [notice.signal for notice in Flow.just(1).materialize()]
-            ['on_next', 'on_complete']
-
-        Origin:
-            `materialize` of Rx.
-        """
-        return self._then(_Noticed()).on_error_return(lambda error: Notification("on_error", error=error))
-
-    def dematerialize(self: FlowBase[Notification[T]]) -> Flow[T]:
-        """Each `Notification` as the signal that it stands for: the opposite of `materialize`.
-
-        Returns:
-            A flow that ends with the first notification of an end, or with the source. It fails with TypeError where an
-            element is not a notification, or is one of `on_next` without an element.
-
-        Demand:
-            One more element than is demanded is requested upstream: the end is an element there.
-
-        Cancellation:
-            Passes through. The first notification of an end cancels the upstream.
-
-        Thread:
-            Runs on the thread that signals.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.just(1, 2).materialize().dematerialize())
-            [1, 2]
-
-        Origin:
-            `dematerialize` of Rx.
-        """
-        return self._then(_Denoticed())
 
     def transform(self, fn: Callable[[Flow[T_co]], Flow[R]]) -> Flow[R]:
         """The flow `fn(source)`: a name for several operators.
@@ -478,11 +297,6 @@ class TransformingOperators(FlowBase[T_co]):
         if not isinstance(flow, flow_type()):
             raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
         return flow
-
-    def buffer(self, n: int) -> Flow[list[T_co]]:  # that of `batch`
-        return self._then(_Batch(at_least("buffer", "n", 1, n), "buffer"))
-
-    buffer.__doc__ = batch.__doc__
 
 
 class _OfFunction(Step[T, R]):
@@ -530,15 +344,15 @@ class _MapNotNone(_OfFunction[T, R]):
 
 _HELD: Final[tuple[Iterable[Any], ...]] = ([], (), deque(), set(), {}, {}.values(), {}.items())
 _IN_HAND: Final[tuple[type[Any], ...]] = tuple(type(iter(held)) for held in _HELD)
-"""Iterators over what has been made already; any other makes its elements as they are asked for."""
+"""Iterators over elements that exist already; any other makes an element when it is asked for one."""
 
 
 class _Many(Step[T, R]):
-    """An element becomes those of an iterator. What is left at the end of the stream is dropped, or closed if lazy."""
+    """An element becomes those of an iterator. At the end the step drops the rest, or closes a lazy iterator."""
 
     expands = True
     iterator: Iterator[Any] | None = None
-    """The one under way."""
+    """The iterator that gives elements now."""
 
     def holds(self) -> bool:
         return self.iterator is not None
@@ -564,7 +378,7 @@ class _Handle(Step[T, R]):
         self.fn = fn
 
     def reset(self) -> None:
-        self.emitted: list[R] = []  # in reverse once the function has returned: the next one is the last
+        self.emitted: list[R] = []  # in reverse order once the function has returned: the next element is the last one
 
     def on_next(self, element: T) -> Each[R]:
         self.call(element)
@@ -591,14 +405,14 @@ class _Handle(Step[T, R]):
 
 
 class _Emit:
-    """The `emit` of one call of `handle`'s function: what comes after that call has no place, and is an error."""
+    """The `emit` of one call of `handle`'s function: a call of it after that is an error."""
 
     __slots__ = ("_element", "_step", "over")
 
     def __init__(self, step: _Handle[Any, Any], element: object) -> None:
         self._step = step
         self._element = element
-        self.over = False  # of the thread of the call
+        self.over = False  # owned by the thread of the call
 
     def __call__(self, result: Any) -> None:
         if self.over:
@@ -650,7 +464,7 @@ class _Flatten(_Many[Iterable[R], R]):
 
 
 def _none_among(step: str, items: Any, iterator: Iterator[Any], element: object) -> TypeError:
-    """The error of an iterable that has None; where it has a length, and its iterator knows how much is left: where."""
+    """The error for a None in an iterable, with its place, if the length of both the iterable and its rest is known."""
     left = length_hint(iterator, -1)
     there = isinstance(items, Sized) and iterator is not items and left >= 0
     at = f" at index {len(items) - left - 1}" if there else ""
@@ -674,144 +488,3 @@ class _Enumerate(Step[T, tuple[int, T]]):
 
     def __str__(self) -> str:
         return "enumerate()"
-
-
-NO_ELEMENT: Any = sentinel("NO_ELEMENT", __name__)
-
-
-class _Pairwise(Step[T, tuple[T, T]]):
-    name = "pairwise"
-
-    def __init__(self) -> None:
-        self.before: Any = NO_ELEMENT
-        self.paired = False
-
-    def on_next(self, element: T) -> Each[tuple[T, T]]:
-        before = self.before
-        self.before = element
-        if before is not NO_ELEMENT:
-            self.paired = True
-            yield before, element
-
-    def dispose(self) -> Iterable[object]:
-        return () if self.paired or self.before is NO_ELEMENT else (self.before,)
-
-    def upstream_demand(self, n: int) -> int:
-        return n + 1 if self.before is NO_ELEMENT else n
-
-    def __str__(self) -> str:
-        return "pairwise()"
-
-
-class _Scan(Step[T, S]):
-    name = "scan"
-
-    def __init__(self, fn: Callable[[S, T], S], initial: S) -> None:
-        self.fn = fn
-        self.so_far = initial
-
-    def on_next(self, element: T) -> Each[S]:
-        so_far = self.fn(self.so_far, element)
-        if so_far is None:
-            raise TypeError(
-                f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
-            )
-        self.so_far = so_far
-        yield so_far
-
-    def __str__(self) -> str:
-        return f"scan({describe(self.fn)})"
-
-
-class _Batch(Step[T, list[T]]):
-    name = "batch"
-
-    def __init__(self, n: int, operator: str) -> None:
-        self.n = n
-        self.operator = operator  # what was called
-
-    def reset(self) -> None:
-        self.elements: list[T] = []
-
-    def on_next(self, element: T) -> Each[list[T]]:
-        elements = self.elements
-        elements.append(element)
-        if len(elements) == self.n:
-            self.elements = []
-            yield elements
-
-    def on_complete(self) -> Iterator[list[T]]:
-        elements = self.elements
-        self.elements = []
-        if elements:
-            yield elements
-
-    def upstream_demand(self, n: int) -> int:
-        return n * self.n - len(self.elements)
-
-    def dispose(self) -> Iterable[object]:
-        elements, self.elements = self.elements, []
-        return elements
-
-    def __str__(self) -> str:
-        return f"{self.operator}({self.n})"
-
-
-class _EndWith(Step[T, T]):
-    name = "end_with"
-
-    def __init__(self, elements: tuple[T, ...]) -> None:
-        self.elements = elements
-
-    def on_next(self, element: T) -> Each[T]:
-        yield element
-
-    def on_complete(self) -> Iterator[T]:
-        for element in self.elements:  # noqa: UP028 - a step writes its loops
-            yield element
-
-    def __str__(self) -> str:
-        return f"end_with({', '.join(builtins.map(shown, self.elements))})"
-
-
-@dataclass(frozen=True, slots=True)
-class Notification(Generic[T]):
-    """A signal as an element; see `materialize`."""
-
-    signal: Literal["on_next", "on_error", "on_complete"]
-    element: T | None = None
-    error: BaseException | None = None
-
-
-class _Noticed(Step[T, Notification[T]]):
-    name = "materialize"
-
-    def on_next(self, element: T) -> Each[Notification[T]]:
-        yield Notification("on_next", element)
-
-    def on_complete(self) -> Iterator[Notification[T]]:
-        yield Notification("on_complete")
-
-    def __str__(self) -> str:
-        return "materialize()"
-
-
-class _Denoticed(Step[Notification[T], T]):
-    name = "dematerialize"
-
-    def on_next(self, element: Notification[T]) -> Each[T]:
-        if not isinstance(element, Notification):
-            raise TypeError(f"{self}: a Notification is needed, not {type(element).__name__}")
-        if element.signal == "on_complete":
-            return STOP
-        if element.error is not None:
-            raise carried(element.error) if isinstance(element.error, Exception) else element.error
-        if element.element is None:
-            raise TypeError(f"{self}: {shown(element)} has no element")
-        yield element.element
-
-    def upstream_demand(self, n: int) -> int:
-        return min(n + 1, MAX_DEMAND)  # the end is an element there
-
-    def __str__(self) -> str:
-        return "dematerialize()"

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 FILE = ROOT / "reactive_runtime" / "_pipeline_operators.pyi"
 FLOWS = {"Flow", "ConnectableFlow"}
 """What a method of a pipeline may return. Rails, a `ParallelFlow`, are none: they take other methods."""
-HEAD = '''"""What a `Pipeline` offers, for type checkers: at run time it looks the operator up in `Flow`, by its name.
+HEAD = '''"""Generated from the operators by `WRITE_DOCS=1 pytest tests/core/test_face.py`: do not edit.
 
-Made from the operators, by `tests/core/pipeline_types.py`: WRITE_DOCS=1 pytest tests/core/test_face.py
+Type checkers see here what a `Pipeline` has. At run time a pipeline looks up an operator of `Flow` by its name.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def _method(function: ast.FunctionDef) -> ast.FunctionDef | None:
     taken = _parts(own.annotation)
     if taken is not None:
         own.annotation = ast.Subscript(ast.Name("PipelineOperators"), ast.Tuple([ast.Name("In_contra"), taken[1]]))
+    function.decorator_list = [each for each in function.decorator_list if ast.unparse(each) == "overload"]
     function.returns = ast.Subscript(ast.Name("Pipeline"), ast.Tuple([ast.Name("In_contra"), made[1]]))
     function.args.defaults = [ast.Constant(...) for _ in function.args.defaults]
     function.args.kw_defaults = [value and ast.Constant(...) for value in function.args.kw_defaults]

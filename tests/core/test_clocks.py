@@ -15,11 +15,10 @@ from sinks import PATIENCE, Sink, wait_until
 
 from reactive_runtime import Flow, KillSwitch, hooks
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime._executors.shared_clock import SharedClock, Workers
 from reactive_runtime.executors import (
     ScheduledExecutor,
-    SharedClock,
     VirtualTimeExecutor,
-    _Workers,
     blocking_allowed,
     clock_in,
     clock_of,
@@ -248,7 +247,7 @@ def test_a_kill_switch_without_a_clock_has_the_shared_one() -> None:
 
 
 def test_each_thread_is_used_and_calls_that_are_more_than_they_are_all_made() -> None:
-    workers, together = _Workers("many"), threading.Barrier(_Workers.MOST)
+    workers, together = Workers("many"), threading.Barrier(Workers.MOST)
     made, threads = threading.Semaphore(0), set[str]()
 
     def call() -> None:
@@ -256,11 +255,11 @@ def test_each_thread_is_used_and_calls_that_are_more_than_they_are_all_made() ->
         together.wait(PATIENCE)
         made.release()
 
-    for _ in range(20 * _Workers.MOST):
+    for _ in range(20 * Workers.MOST):
         workers.take(call)
-    for _ in range(20 * _Workers.MOST):
+    for _ in range(20 * Workers.MOST):
         assert made.acquire(timeout=PATIENCE)
-    assert len(threads) == _Workers.MOST
+    assert len(threads) == Workers.MOST
     assert not workers.runs_here()
 
 
@@ -269,7 +268,7 @@ def test_where_the_machine_gives_no_thread_the_call_is_made_all_the_same(monkeyp
         def start(self) -> None:
             raise RuntimeError("can't start new thread")
 
-    workers, calls = _Workers("none"), list[str]()
+    workers, calls = Workers("none"), list[str]()
     monkeypatch.setattr(primitives, "Thread", Refused)
     workers.take(lambda: calls.append(threading.current_thread().name))
     assert calls == [threading.current_thread().name]
@@ -291,7 +290,7 @@ def test_a_clock_that_got_no_thread_for_one_task_gets_one_for_the_next(monkeypat
 
 
 def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    workers, release, done = _Workers("one"), threading.Event(), threading.Event()
+    workers, release, done = Workers("one"), threading.Event(), threading.Event()
     begun = threading.Event()
 
     def hold() -> None:
@@ -300,7 +299,7 @@ def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: p
 
     workers.take(hold)
     assert begun.wait(PATIENCE)
-    monkeypatch.setattr(_Workers, "_begun", lambda _: False)
+    monkeypatch.setattr(Workers, "_begun", lambda _: False)
     workers.take(done.set)
     assert not done.is_set()
     release.set()
@@ -308,7 +307,7 @@ def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: p
 
 
 def test_what_a_call_raises_goes_to_the_hook_and_the_thread_goes_on(dropped: list[hooks.Dropped]) -> None:
-    workers, done = _Workers("raising"), threading.Event()
+    workers, done = Workers("raising"), threading.Event()
 
     def broken() -> None:
         raise OSError("mine")

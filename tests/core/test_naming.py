@@ -61,7 +61,7 @@ def test_a_flow_shows_what_was_called(case: Case) -> None:
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_shows_what_was_called(name: str) -> None:
     with ThreadPoolExecutor(1) as pool:
-        shown = SOURCES[name][0](Place(pool, VirtualTimeExecutor())).explain()
+        shown = SOURCES[name].make(Place(pool, VirtualTimeExecutor())).explain()
     assert name in shown
 
 

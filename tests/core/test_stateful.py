@@ -48,11 +48,11 @@ def test_two_halves_make_something_else_than_the_whole_where_an_operator_is_stat
     listed = case.name in STATEFUL - SAME_BY_CHANCE
     assert listed or not differs, (
         f"{case.name} remembers earlier elements: two halves give {parts}, the whole {whole}."
-        " Add it to _NAMES of reactive_runtime/pipeline.py"
+        " Mark its method with @stateful (reactive_runtime/_operators/stateful.py)"
     )
     assert differs or not listed, (
-        f"{case.name} makes the same of two halves as of the whole, {whole}: remove it from _NAMES of"
-        " reactive_runtime/pipeline.py, or, where that is so of these elements only, add it to SAME_BY_CHANCE"
+        f"{case.name} makes the same of two halves as of the whole, {whole}: remove @stateful from its"
+        " method, or, where that is so of these elements only, add it to SAME_BY_CHANCE"
     )
 
 

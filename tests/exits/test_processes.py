@@ -166,8 +166,8 @@ def test_the_shared_clock_does_not_keep_a_script_from_its_end_nor_says_anything_
 def test_an_import_begins_no_thread() -> None:
     done = ran("""
         import reactive_runtime.testing, reactive_runtime.hot
-        from reactive_runtime import executors
-        print(threading.active_count(), executors._shared)
+        from reactive_runtime._executors import shared_clock
+        print(threading.active_count(), shared_clock._shared)
         print(list(Flow.range(2).throttle(1)), threading.active_count())""")
     assert done.stdout == "1 None\n[0] 1\n", done.stderr
 

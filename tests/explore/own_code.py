@@ -1,6 +1,6 @@
 """The package's own asynchronous code, as programs for the explorer.
 
-A new operator, or a new executor, is one line here.
+An operator with a pool is an `OnPool` of `declared`; a new executor is one line here.
 
 A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says
 otherwise (`Reach`), with each of `PAIRS` (two threads beside those). What has no more than two threads is searched
@@ -15,6 +15,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from declared.kinds import OnPool
+from declared.table import parts
+from declared.values import on, pool, same
 
 from reactive_runtime import Flow
 from reactive_runtime._core.drains.drain_context import DrainContext
@@ -64,10 +68,6 @@ def fails_at_2() -> Iterator[int]:
     raise OSError("broken")
 
 
-def pool(workers: int = 1) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, "pool")
-
-
 def one_pool(size: int = 2) -> Flow[int]:
     shared = pool()
     return Flow.range(3).subscribe_on(shared).publish_on(shared, prefetch=size)
@@ -80,36 +80,9 @@ def processor() -> FlowProcessor[int, int]:
     return made
 
 
-def shared(make: Callable[[ThreadPoolExecutor], Any]) -> Callable[[], Any]:
-    """A publisher on one pool with one thread: with the one that requests, there are two."""
-    return lambda: make(pool())
-
-
-def on(executor: ThreadPoolExecutor, elements: int) -> Flow[int]:
-    return Flow.range(elements).subscribe_on(executor)
-
-
-def same(n: int) -> int:
-    return n
-
-
-def fails(n: int) -> int:
-    raise OSError("broken")
-
-
 def fed(hot: Any) -> Any:
     on(pool(), 2).subscribe(hot)
     return hot
-
-
-def pushed() -> Flow[int]:
-    def push(emitter: Any) -> None:
-        for n in range(2):
-            emitter.emit(n)
-        emitter.complete()
-
-    executor = pool()
-    return Flow.create(lambda emitter: executor.submit(push, emitter))
 
 
 def submitted() -> SubmissionPublisher[int]:
@@ -168,47 +141,7 @@ PUBLISHERS = [
     Own("subscribe_on, publish_on", one_pool, reach=Reach.NARROW),
     Own("subscribe_on, publish_on, prefetch 1", lambda: one_pool(1), reach=Reach.NARROW),
     Own("a processor", processor, reach=Reach.NARROW),
-    # Operators with tasks, timers and pools of their own; the others are in racing.py.
-    Own(
-        "flat_map",
-        shared(lambda p: Flow.range(2).flat_map(lambda n: on(p, 1), concurrency=2)),
-        2,
-        reach=Reach.SAMPLED,
-        ascending=False,
-    ),
-    Own("map_parallel", shared(lambda p: Flow.range(2).map_parallel(same, p, concurrency=2)), 2, reach=Reach.SAMPLED),
-    Own(
-        "map_parallel, as they are done",
-        lambda: Flow.range(2).map_parallel(same, pool(2), concurrency=2, ordered=False),
-        2,
-        reach=Reach.SAMPLED,
-        ascending=False,
-    ),
-    Own(
-        "map_parallel, failing",
-        shared(lambda p: Flow.range(2).map_parallel(fails, p, concurrency=2)),
-        None,
-        reach=Reach.SAMPLED,
-    ),
-    Own(
-        "parallel",
-        shared(lambda p: Flow.range(2).parallel(2, prefetch=1).run_on(p).sequential()),
-        2,
-        reach=Reach.SAMPLED,
-        ascending=False,
-    ),
-    Own(
-        "interval",
-        lambda: Flow.interval(1, clock=ScheduledExecutor(), overflow="buffer").take(2),
-        2,
-        reach=Reach.SAMPLED,
-    ),
-    Own("delay", shared(lambda p: on(p, 2).delay(1, clock=ScheduledExecutor())), 2, reach=Reach.SAMPLED),
-    Own("timeout", shared(lambda p: on(p, 2).timeout(1, clock=ScheduledExecutor())), None, reach=Reach.SAMPLED),
-    Own("interval, shared clock", lambda: Flow.interval(1, overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
-    Own("timeout, shared clock", shared(lambda p: on(p, 2).timeout(1)), None, reach=Reach.SAMPLED),
-    Own("create", pushed, 2, reach=Reach.SAMPLED),
-    Own("from_future", lambda: Flow.from_future(pool().submit(same, 7)), 1, reach=Reach.SAMPLED),
+    *(Own(name, each.factory, each.elements, Reach.SAMPLED, each.ascending) for name, each in parts(OnPool).items()),
     Own("PublishProcessor", lambda: fed(PublishProcessor(capacity=1)), None, reach=Reach.SAMPLED),
     Own("UnicastProcessor", lambda: fed(UnicastProcessor(capacity=1)), 2, reach=Reach.SAMPLED),
     Own("SubmissionPublisher", submitted, None, reach=Reach.SAMPLED),

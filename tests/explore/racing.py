@@ -1,6 +1,6 @@
 """Each asynchronous operator, between two threads: one is the source, the other the subscriber, or a second source.
 
-A new operator is one line in `OPERATORS`. The sources are moved by hand and have no thread of their own, so that two
+Operators are the races of `declared`. The sources are moved by hand and have no thread of their own, so that two
 threads are all there are, and every order with two preemptions can be tried.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
-from reactive_runtime import Flow, KillSwitch, Valve
+from declared.kinds import Race
+from declared.table import parts
+
+from reactive_runtime import Flow
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
 from reactive_runtime.executors import VirtualTimeExecutor
@@ -103,64 +105,8 @@ def feeding(hot: Any, source: Flow[Any]) -> Any:
     return hot
 
 
-def same(n: Any) -> Any:
-    return n
-
-
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "from_publisher": lambda a: a,
-    "concat": lambda a, b: a.concat_with(b),
-    "merge": lambda a, b: Flow.merge(a, b, prefetch=2),
-    "merge, errors delayed": lambda a, b: Flow.merge(a, b, prefetch=2, delay_error=True),
-    "merge_comparing": lambda a, b: Flow.merge_comparing(a, b, prefetch=2),
-    "zip": lambda a, b: Flow.zip(a, b, prefetch=2),
-    "combine_latest": lambda a, b: Flow.combine_latest(a, b, prefetch=2),
-    "race": lambda a, b: Flow.race(a, b, Flow.never()),
-    "with_latest_from": lambda a, b: a.with_latest_from(b),
-    "switch_if_empty": lambda a, b: a.switch_if_empty(b),
-    "take_until": lambda a, b: a.take_until(b),
-    "skip_until": lambda a, b: a.skip_until(b),
-    "start_with": lambda a: a.start_with(-1),
-    "flat_map": lambda a, b: a.flat_map(lambda n: b, concurrency=2, prefetch=2),
-    "flat_map, one at a time": lambda a, b: a.flat_map(lambda n: b, concurrency=1, prefetch=1),
-    "flat_map_sequential": lambda a, b: a.flat_map_sequential(lambda n: b, concurrency=2, prefetch=2),
-    "concat_map": lambda a, b: a.concat_map(lambda n: b),
-    "switch_map": lambda a, b: a.switch_map(lambda n: b, prefetch=2),
-    "expand": lambda a: a.expand(lambda n: Flow.just(n + 1) if n < 1 else Flow.empty()),
-    "group_by": lambda a: a.group_by(same).flat_map(lambda item: item[1]),
-    "window": lambda a: a.window(2).concat_map(same),
-    "delay": lambda a, t: a.delay(1, clock=t),
-    "timeout": lambda a, b, t: a.timeout(1, clock=t, fallback=b),
-    "debounce": lambda a, t: a.debounce(1, clock=t),
-    "sample": lambda a, b: a.sample(b),
-    "throttle": lambda a, t: a.throttle(1, clock=t),
-    "buffer_timeout": lambda a, t: a.buffer_timeout(2, 1, clock=t),
-    "rate_limit": lambda a, t: a.rate_limit(1, clock=t),
-    "interval": lambda a, t: Flow.interval(1, clock=t, overflow="latest").take_until(a),
-    "timer": lambda a, t: Flow.timer(1, clock=t).take_until(a),
-    "retry": lambda a: a.retry(1),
-    "retry_when": lambda a, b: a.retry_when(lambda error, n: b),
-    "retry_backoff": lambda a, t: a.retry_backoff(1, clock=t, first=1),
-    "repeat": lambda a: a.repeat(2),
-    "repeat_when": lambda a, b: a.repeat_when(lambda n: b),
-    "on_error_resume": lambda a, b: a.on_error_resume(lambda error: b),
-    "on_error_return": lambda a: a.on_error_return(lambda error: 7),
-    "limit_rate": lambda a: a.limit_rate(1),
-    "on_overflow_buffer": lambda a: a.on_overflow_buffer(1, drop="oldest"),
-    "on_overflow_drop": lambda a: a.on_overflow_drop(),
-    "on_overflow_latest": lambda a: a.on_overflow_latest(),
-    "pausable": lambda a: a.pausable(Valve()),
-    "kill_switch": lambda a: a.kill_switch(KillSwitch()),
-    "serialize": lambda a: a.serialize(),
-    "share": lambda a: a.share(capacity=1),
-    "replay": lambda a: a.replay(1, capacity=1).ref_count(),
-    "cache": lambda a: a.cache(),
-    "map_error": lambda a: a.map_error(lambda error: LookupError("mapped")),
-    "do_finally": lambda a: a.do_finally(repr),
-    "do_on_request": lambda a: a.do_on_request(int),
-    "defer": lambda a: Flow.defer(lambda: a),
-    "using": lambda a: Flow.using(nullcontext, lambda _: a),
-    "create": lambda a: Flow.create(lambda emitter: a.subscribe(emitter.emit, emitter.error, emitter.complete)),
+    **{name: race.operator for name, race in parts(Race).items()},
     "PublishProcessor": lambda a: feeding(PublishProcessor(capacity=1), a),
     "ReplayProcessor": lambda a: feeding(ReplayProcessor(1, capacity=1), a),
     "BehaviorProcessor": lambda a: feeding(BehaviorProcessor(-1, capacity=1), a),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from explore.own_code import PUBLISHERS
@@ -39,12 +40,17 @@ def combinators_of(flow: Any) -> Iterator[type[Combinator]]:
             yield from combinators_of(item)
 
 
+@cache
+def explored() -> set[str]:
+    """The combinators of all that the explorer runs."""
+    flows = [Applied(operator).flow for operator in OPERATORS.values()] + [own.factory() for own in PUBLISHERS]
+    return {kind.__name__ for flow in flows for kind in combinators_of(flow)}
+
+
 def test_every_combinator_is_put_to_the_explorer_or_has_a_reason() -> None:
-    explored = [Applied(operator).flow for operator in OPERATORS.values()] + [own.factory() for own in PUBLISHERS]
-    names = {kind.__name__ for flow in explored for kind in combinators_of(flow)}
+    names = explored()
     missing = {kind.__name__ for kind in last_of(Combinator)} - names - set(ELSEWHERE)
     assert not missing, (
-        f"{', '.join(sorted(missing))}: add the operator to OPERATORS of tests/explore/racing.py, or, if it has a pool,"
-        " to PUBLISHERS of tests/explore/own_code.py"
+        f"{', '.join(sorted(missing))}: add a Race or, if it has a pool, an OnPool to its operator in tests/declared"
     )
     assert set(ELSEWHERE) & names == set(), "a reason that is needed no more"

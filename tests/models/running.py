@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from declared.kinds import Part
+
 from models.scripts import FailedError, Given, Item, Keeping, Script, numbers
 from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 
-__all__ = ["POOL", "Entry", "Place", "hold", "same_end"]
+__all__ = ["POOL", "Entry", "Items", "Place", "hold", "same_end"]
 
 STEP = 1000.0
 """Seconds that pass after each step of a run."""
@@ -66,7 +68,7 @@ def as_asked(asked: int, passed: int) -> int:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Part):
     """An operator, and its model."""
 
     apply: Callable[[Flow[Any], Place], Flow[Any]]

@@ -2,60 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import queue
 from collections.abc import Callable
-from typing import Any
 
 import pytest
+from declared.kinds import SinkModel
+from declared.table import parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.running import POOL
 from reactive_runtime import Flow
 
-PATIENCE = 30
-
-
-def _queued(flow: Flow[int]) -> list[int]:
-    elements: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    future = flow.to_queue(elements, end="end")
-    got = list(iter(lambda: elements.get(timeout=PATIENCE), "end"))
-    future.result(PATIENCE)
-    return got
-
-
-def _each(flow: Flow[int]) -> list[int]:
-    got: list[int] = []
-    flow.for_each(got.append, timeout=PATIENCE)
-    return got
-
-
-def _awaited(flow: Flow[int]) -> list[int]:
-    async def main() -> list[int]:
-        return [n async for n in flow.iterate_async(prefetch=2)]
-
-    return asyncio.run(main())
-
-
-def _run(flow: Flow[int]) -> list[int]:
-    got: list[int] = []
-    flow.do_on_next(got.append).run(timeout=PATIENCE)
-    return got
-
-
+SINKS = parts(SinkModel)
 WHOLE: dict[str, Callable[[Flow[int]], list[int]]] = {
-    "iterate": lambda flow: list(flow.iterate(prefetch=2)),
     "for": list,
-    "iterate_async": _awaited,
-    "to_queue": _queued,
-    "for_each": _each,
-    "run": _run,
+    **{name: sink.run for name, sink in SINKS.items() if not sink.last},
 }
-LAST: dict[str, Callable[[Flow[int]], int | None]] = {
-    "block": lambda flow: flow.block(timeout=PATIENCE),
-    "to_future": lambda flow: flow.to_future().result(PATIENCE),
-}
+LAST = {name: sink.run for name, sink in SINKS.items() if sink.last}
 
 WAYS: list[Callable[[Flow[int]], Flow[int]]] = [
     lambda flow: flow,
@@ -64,7 +27,6 @@ WAYS: list[Callable[[Flow[int]], Flow[int]]] = [
     Flow.from_publisher,
 ]
 
-SINKS = {*WHOLE, *LAST, "subscribe"}
 ELEMENTS = st.lists(st.integers(0, 9), max_size=6)
 WAY = st.integers(0, len(WAYS) - 1)
 

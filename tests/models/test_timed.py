@@ -6,11 +6,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from declared.table import parts
 from hypothesis import given, settings
 
 from models.scripts import FailedError, numbers
-from models.timed import TIMED, Events, Run, Stage, Timed, events
+from models.timed import Events, Run, Stage, Timed, events
 from reactive_runtime import hooks
+
+TIMED = parts(Timed)
 
 
 def ran(timed: Timed, happening: Events) -> list[Any]:

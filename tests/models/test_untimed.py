@@ -6,12 +6,15 @@ import time
 from typing import Any
 
 import pytest
+from declared import flattening
+from declared.modelling import breaks, made
+from declared.table import parts
 from hypothesis import given, settings
 
-from models import table
-from models.running import hold
+from models.running import Entry, hold
 from models.scripts import Item, Script, scripts
-from models.table import TABLE
+
+TABLE = parts(Entry)
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -27,12 +30,11 @@ def test_a_call_that_fails_may_be_the_last_to_return(
     values: list[int], demand: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a busy machine: what was called after it has been delivered by then."""
-    made = table.made
 
     def late(item: Item) -> Any:
-        if table.breaks(item):
+        if breaks(item):
             time.sleep(0.02)
         return made(item)
 
-    monkeypatch.setattr(table, "made", late)
+    monkeypatch.setattr(flattening, "made", late)
     hold(TABLE["map_parallel, on a pool, as they are done"], Script(values, "complete", "pulled", demand, None, False))

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from declared.kinds import Part
 from hypothesis import strategies as st
 
 from models.scripts import FailedError, Item
 from reactive_runtime import Emitter, Flow, KillSwitch, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
-
-__all__ = ["TIMED", "Events", "Stage", "Timed", "events"]
 
 UNIT = 1000
 PERIOD = 3007
@@ -138,7 +137,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Timed:
+class Timed(Part):
     """An operator, and its model, made anew for each run."""
 
     apply: Callable[[Flow[Any], Stage], Flow[Any]]
@@ -419,26 +418,5 @@ def interval(overflow: Any) -> Timed:
         ),
         lambda: Interval(overflow),
         follows=False,
+        variant=overflow,
     )
-
-
-TIMED: dict[str, Timed] = {
-    "create": Timed(lambda f, s: f, Waiting),
-    "rate_limit": Timed(lambda f, s: f.rate_limit(2, clock=s.clock, per=PERIOD), RateLimit),
-    "delay": Timed(lambda f, s: f.delay(PERIOD, clock=s.clock), Delay),
-    "pausable": Timed(lambda f, s: f.pausable(s.valve), Pausable),
-    "kill_switch": Timed(lambda f, s: f.kill_switch(s.switch), Killed),
-    "on_overflow_buffer, oldest": Timed(lambda f, s: f.on_overflow_buffer(2, drop="oldest"), lambda: Buffer("oldest")),
-    "on_overflow_buffer, newest": Timed(lambda f, s: f.on_overflow_buffer(2, drop="newest"), lambda: Buffer("newest")),
-    "on_overflow_buffer, error": Timed(lambda f, s: f.on_overflow_buffer(2), lambda: Buffer("error")),
-    "on_overflow_drop": Timed(lambda f, s: f.on_overflow_drop(), Drop),
-    "on_overflow_latest": Timed(lambda f, s: f.on_overflow_latest(), Latest),
-    "throttle": Timed(lambda f, s: f.throttle(PERIOD, clock=s.clock), Throttle),
-    "debounce": Timed(lambda f, s: f.debounce(PERIOD, clock=s.clock), Debounce),
-    "timeout": Timed(lambda f, s: f.timeout(PERIOD, clock=s.clock), Timeout),
-    "buffer_timeout": Timed(lambda f, s: f.buffer_timeout(3, PERIOD, clock=s.clock), BufferTimeout),
-    "interval, drop": interval("drop"),
-    "interval, latest": interval("latest"),
-    "interval, buffer": interval("buffer"),
-    "timer": Timed(lambda f, s: Flow.timer(PERIOD, clock=s.clock), Timer, follows=False),
-}

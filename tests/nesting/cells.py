@@ -1,8 +1,8 @@
 """The cells of the grid, and what must come of each.
 
 A cell is an operator that makes inner flows, what is made of each inner flow, the operator that consumes them, the way
-to read, the source, and what fails in the middle: nothing, the source, or one inner flow. A new operator is one line
-here.
+to read, the source, and what fails in the middle: nothing, the source, or one inner flow. Operators are the makers and
+the consumers of `declared`.
 
 What holds in every cell: it ends; what was delivered and what went to the hook are together what the source gave, each
 element once; the elements of one inner flow keep their order; no function is called more often than there are elements.
@@ -24,6 +24,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+from declared import kinds as declared_kinds
+from declared.kinds import Maker
+from declared.table import parts
 
 from nesting.readers import LEAVING, READERS
 from reactive_runtime import Flow, hooks
@@ -156,14 +160,13 @@ SOURCES: dict[str, Callable[[Source, Executor], Flow[int]]] = {
     "hot": pushed,
 }
 
+
+def made_by(maker: Maker, flow: Flow[int], source: Source) -> Flow[Flow[int]]:
+    return maker.apply(flow)
+
+
 MAKERS: dict[str, Callable[[Flow[int], Source], Flow[Flow[int]]]] = {
-    "one group": lambda flow, source: flow.group_by(lambda n: 0).map(lambda pair: pair[1]),
-    "three groups": lambda flow, source: flow.group_by(lambda n: n % 3).map(lambda pair: pair[1]),
-    "three small groups": lambda flow, source: flow.group_by(lambda n: n % 3, prefetch=2).map(lambda pair: pair[1]),
-    "a group each": lambda flow, source: flow.group_by(lambda n: n).map(lambda pair: pair[1]),
-    "windows of 1": lambda flow, source: flow.window(1),
-    "windows of 4": lambda flow, source: flow.window(4),
-    "one window": lambda flow, source: flow.window(100),
+    **{name: partial(made_by, maker) for name, maker in parts(Maker).items()},
     COLD: lambda flow, source: flow.batch(3).map(lambda some: Flow.from_supplier(lambda: source.pulled(some))),
 }
 
@@ -180,10 +183,6 @@ INNERS: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
 Consumer = Callable[[Flow[Flow[Any]], Callable[[Any], Any]], Flow[Any]]
 
 
-def flat_mapped(sequential: bool, **options: Any) -> Consumer:
-    return lambda flow, fn: (flow.flat_map_sequential if sequential else flow.flat_map)(fn, **options)
-
-
 def merged_each(delay_error: bool) -> Consumer:
     return lambda flow, fn: flow.concat_map(
         lambda inner: Flow.merge(fn(inner), Flow.empty(), delay_error=delay_error), delay_error=delay_error
@@ -191,18 +190,20 @@ def merged_each(delay_error: bool) -> Consumer:
 
 
 def consumers() -> Iterator[tuple[str, Consumer]]:
+    """The consumers of `declared`, and operators of several sources whose sources are the inner flows."""
+    declared = parts(declared_kinds.Consumer)
     for late in (False, True):
         end = ", delay_error" * late
         for n in (1, 2, MANY):
-            options: dict[str, Any] = {"concurrency": n, "delay_error": late}
-            yield f"flat_map({n}){end}", flat_mapped(False, **options)
-            yield f"flat_map({n}), prefetch 1{end}", flat_mapped(False, prefetch=1, **options)
-            yield f"flat_map_sequential({n}){end}", flat_mapped(True, **options)
+            for name, consumer in declared.items():
+                if consumer.concurrent:
+                    operator, comma, variant = name.partition(",")
+                    title = f"{operator}({n}){comma}{variant}{end}"
+                    yield title, partial(consumer.apply, concurrency=n, delay_error=late)
         yield "merge of each" + end, merged_each(late)
-    yield "concat_map", lambda flow, fn: flow.concat_map(fn)
-    yield "concat_map, delay_error", lambda flow, fn: flow.concat_map(fn, delay_error=True)
-    yield "switch_map", lambda flow, fn: flow.switch_map(fn)
-    yield "switch_map, prefetch 1", lambda flow, fn: flow.switch_map(fn, prefetch=1)
+    for name, consumer in declared.items():
+        if not consumer.concurrent:
+            yield name, consumer.apply
     yield "race of each", lambda flow, fn: flow.concat_map(lambda inner: Flow.race(fn(inner), Flow.never()))
     yield "zip of each", lambda flow, fn: flow.concat_map(lambda inner: fn(inner).zip_with(Flow.range(100)))
     yield "merge of all", lambda flow, fn: flow.map(fn).to_list().concat_map(lambda inners: Flow.merge(*inners))

@@ -10,7 +10,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
-from listing import lists_each
 from sinks import PATIENCE, Numbers, Sink
 
 from operators.catalogue import CASES, FAILED, SINKS, SOURCES, Case, Place, failing, numbers
@@ -233,22 +232,15 @@ def test_what_keeps_its_elements_is_seen_to(
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("demand", DEMANDS, ids=["1", "2", "7", "unbounded"])
 def test_a_source_gives_what_it_is_for_and_keeps_the_rules(name: str, demand: int, place: Place) -> None:
-    make, expected = SOURCES[name]
+    source = SOURCES[name]
     sink = Demanding(demand)
-    assert run(make(place), sink, place.clock, sink.ended) == []
+    assert run(source.make(place), sink, place.clock, sink.ended) == []
     assert sink.end == ("on_complete",)
-    assert sink.elements == expected
+    assert sink.elements == source.expected
 
 
 @pytest.mark.parametrize("name", SINKS)
 def test_a_sink_runs_a_flow_to_its_end(name: str, pool: ThreadPoolExecutor) -> None:
     ended = threading.Event()
-    SINKS[name](Flow.range(10).subscribe_on(pool).finalize(ended.set))
+    SINKS[name].run(Flow.range(10).subscribe_on(pool).finalize(ended.set))
     assert name == "explain" or ended.wait(PATIENCE)
-
-
-def test_every_method_of_flow_is_in_the_grid() -> None:
-    public = {name for name in dir(Flow) if not name.startswith("_")}
-    shown = {case.name.partition(" ")[0] for case in CASES} | set(SOURCES) | set(SINKS)
-    with_spark = {"from_dataframe", "from_stream", "to_spark"}  # tests/spark/test_connectors.py, test_sinks.py
-    lists_each("CASES of tests/operators/catalogue.py", shown | with_spark, public)

@@ -29,7 +29,7 @@ PARTS = (
     "_core",
     "_operators",
     "hot",
-    "_sources",
+    "_submission_publisher",
     "subscribers",
     "testing._probe",
     "testing._recorder",

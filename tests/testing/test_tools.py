@@ -11,8 +11,9 @@ import pytest
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow
+from reactive_runtime._executors.shared_clock import SharedClock
 from reactive_runtime.errors import ProtocolError
-from reactive_runtime.executors import SharedClock, VirtualTimeExecutor, clock_in
+from reactive_runtime.executors import VirtualTimeExecutor, clock_in
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import Probe, Recorder, RuleChecker, StepVerifier, TestPublisher, check

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sinks import PATIENCE, Sink
 
-from reactive_runtime import Flow, executors
+from reactive_runtime import Flow
+from reactive_runtime._executors import virtual_time
 from reactive_runtime.executors import SerialExecutor, VirtualTimeExecutor, clock_of
 from reactive_runtime.testing import StepVerifier
 
@@ -368,16 +369,16 @@ def test_a_flow_on_two_clocks_is_waited_for_by_both(order: str, context: bool, p
     ids=str,
 )
 def test_virtual_time_that_stands_still_is_an_error(endless: Flow[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "AT_ONCE", 200)
+    monkeypatch.setattr(virtual_time, "AT_ONCE", 200)
     for limit in (0.05, 0):
-        monkeypatch.setattr(executors, "STANDS_STILL", 0.05)
+        monkeypatch.setattr(virtual_time, "STANDS_STILL", 0.05)
         steps = StepVerifier(endless, clock=VirtualTimeExecutor(timeout=limit))
         with pytest.raises(AssertionError, match=r"have run at 0 s of virtual time.*a timer of a flow; it waited"):
             steps.expect_no_event(1).then_cancel().verify()
 
 
 def test_many_tasks_at_one_time_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "AT_ONCE", 1000)
+    monkeypatch.setattr(virtual_time, "AT_ONCE", 1000)
     clock = VirtualTimeExecutor(timeout=1e-9)
     ran: list[int] = []
     for n in range(900):

@@ -163,7 +163,7 @@ class _Calls(Tasks):
         self.chunk = chunk
         self.gathered: list[Any] = []
         self.far = works_apart(executor)
-        self.reported = False  # the drain's lock; the user has had that error: all tasks get the same
+        self.reported = False  # the drain's lock; the user has had the error that all tasks of a broken pool get
 
     def take_back(self, flight: Flight) -> None:
         taken_back(self.workers, flight.task)
@@ -218,10 +218,10 @@ class _Calls(Tasks):
         flight.task.add_done_callback(done if under_way is None else under_way.last(done))
 
     def _work(self, flight: Flight) -> None:
-        """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""
+        """Run the task on a thread of the executor. Put the outcome into the flight: to read the future costs more."""
         elements = flight.element
         flight.begun = True
-        if self.shut:  # it could not be taken back (`taken_back`); a stale False only calls `fn` in vain
+        if self.shut:  # `taken_back` could not cancel it; a stale False only calls `fn` in vain
             self.discard(*elements)
             flight.outcome = ([], None)
         elif len(elements) == 1:
@@ -237,10 +237,10 @@ class _Calls(Tasks):
             self.drain.heard_from()
 
     def _settle(self, flight: Flight, future: Future[Any], outcome: Outcome | None) -> None:
-        """The task is done. `outcome`: what the thread left; None: it was cancelled, it raised, or it ran elsewhere."""
+        """Land a task. `outcome`: that of `_work`; None: the task was cancelled, it raised, or it ran elsewhere."""
         made: list[Any] = []
         raised: BaseException | None = None
-        unsent: BaseException | None = None  # a chunk could not be pickled, or what its worker returned could not
+        unsent: BaseException | None = None  # the executor could not pickle a chunk, or its results
         if outcome is not None:
             made, raised = outcome
         elif not future.cancelled():
@@ -253,19 +253,19 @@ class _Calls(Tasks):
                 _note(raised, f"before the call: {self._never_called()}")
         if outcome is None and future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
-            self.discard(*flight.element)  # the function was not called with them
+            self.discard(*flight.element)  # no call of the function had them
         else:
             error = None if raised is None else an_exception(raised)
             if isinstance(raised, BrokenExecutor):
-                self.discard(*flight.element)  # it is not known which were worked on
-                # The pool may have its lock while it fails these: this thread, which may go on to `news`, begins none.
-                # Any thread writes it, and only ever 0; another thread that still sees the number before is refused.
+                self.discard(*flight.element)  # nothing tells which of them the function had
+                # The pool may hold its lock while it fails these tasks: this thread may go on to `news`, and must begin
+                # no task. Any thread writes 0, and nothing else; the pool refuses one that still sees another number.
                 self.concurrency = 0
             elif unsent is not None:
                 _note(unsent, f"for a chunk of {len(flight.element)} elements, or for their results")
                 self.discard(*flight.element)
             elif raised is not None:
-                self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
+                self.discard(*flight.element[len(made) + 1 :])  # the elements of a chunk behind the one that failed
         if isinstance(error, Exception):
             self.fault(error)
         results = None if error is not None and not made else deque(made)
@@ -273,14 +273,14 @@ class _Calls(Tasks):
             self.drain.heard_from()
 
     def _returned(self, result: Any) -> Outcome:
-        """What a task of another process has returned."""
+        """Read what a task of another process has returned."""
         if self.far and isinstance(result, tuple):
             return result
         error = RuntimeError(f"{self.title}: {self._never_called()}, and gave {shown(result)} as the task's result")
         return [], error
 
     def _never_called(self) -> str:
-        """The executor has finished a task that it did not run, or ran elsewhere."""
+        """Say that the executor has finished a task that it did not run, or ran elsewhere."""
         advice = "" if self.far else ": one that uses processes can't; give map_parallel their pool itself"
         where = "in a worker" if self.far else "on a thread of this process"
         return f"{executor_name(self.workers)} did not call {describe(self.fn)} {where}{advice}"
@@ -291,7 +291,7 @@ class _Calls(Tasks):
 
 
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
-    """A task: the results, and the error that came after them. A function of the module, so that it can be pickled."""
+    """Run a task: return the results, and the error after them. A function of the module, since pickle needs one."""
     made: list[Any] = []
     for number, element in enumerate(elements, start=1):
         try:
@@ -300,24 +300,24 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
             error = _picklable(raised) if far else raised
             if len(elements) > 1:
                 _note(error, f"for element {number} of a chunk of {len(elements)}: {shown(element)}")
-            # As it is, with what the executor adds to it. A chunk of another process has returned its error: where it
-            # raised one, the chunk itself could not be sent, or its results could not.
+            # Raise the error as it is; the executor adds to it. A chunk of another process returns its error: if it
+            # raises one, the executor could not send the chunk, or its results.
             if (not made and not (far and len(elements) > 1)) or (interrupts(error) and not far):
                 if error is raised:
                     raise
                 raise error from raised
-            if far:  # what is pickled has no traceback
+            if far:  # pickle drops the traceback
                 _note(error, f"in the worker:\n{traceback.format_exc()}")
             return made, error
     return made, None
 
 
 def _picklable(error: BaseException) -> BaseException:
-    """The error; where it can't be pickled and made again, a RuntimeError that says the same: it would end the pool."""
-    import pickle  # what only processes need is imported for them
+    """The error; or a RuntimeError that says the same, if pickle can't make it again, which would end the pool."""
+    import pickle  # only processes need it
 
     try:
-        pickle.loads(pickle.dumps(error))  # made here
+        pickle.loads(pickle.dumps(error))  # bytes of this process
     except Exception as failed:
         text = f"{type(error).__qualname__}: {shown(error)} in a worker; it can't be pickled and made again: {failed}"
         return RuntimeError(f"{text}. Give its class an `__init__` that takes its `args`, or a `__reduce__`")
@@ -325,8 +325,8 @@ def _picklable(error: BaseException) -> BaseException:
 
 
 def _note(error: BaseException, note: str) -> None:
-    """Add a note to the error, in place of one of the same kind: one instance may be raised again and again."""
+    """Add a note to the error, in place of one of the same kind: a function may raise one instance again and again."""
     kind = note.split(maxsplit=2)[:2]
     others = [item for item in notes_of(error) if item.split(maxsplit=2)[:2] != kind]
-    with suppress(Exception):  # an error that takes none goes on without
+    with suppress(Exception):  # an error that takes no notes goes on without one
         error.__notes__ = [*others, note]

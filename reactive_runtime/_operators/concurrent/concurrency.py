@@ -1,4 +1,4 @@
-"""How many elements are worked on at once: the base of `flat_map` and its kin, and of `map_parallel`."""
+"""A bound on the elements that an operator works on at once: the base of `flat_map` and of `map_parallel`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["Bounded"]
 class Bounded(Delaying):
     """Works on several elements at once; the source begins with the first demand."""
 
-    hears = True  # from those that are under way
+    hears = True  # the inner flows, or the tasks, wake it
 
     source: FlowBase[Any]
     concurrency: int
     begun = False
 
     def outer(self) -> InnerSubscription:
-        """The source. It is asked for what can be worked on, and not for what is demanded downstream."""
+        """Subscribe to the source. `news` requests elements by `concurrency`, and not by the demand downstream."""
         inner = self.inner(self.source)
         self._relaying.pop(inner, None)
         return inner
 
     def news(self, outer: InnerSubscription, busy: int) -> Any:
-        """What to begin next, where `busy` are under way; PENDING; or END."""
+        """The next element to begin with, while `busy` are under way; PENDING; or END."""
         if self.drain.stopped:
             return PENDING
         self.begun = self.begun or self.drain.demanded
@@ -45,5 +45,5 @@ class Bounded(Delaying):
         return outer.next_signal()
 
     def lacking(self, busy: int) -> int:
-        """How many more elements can be worked on."""
+        """How many more elements the operator can work on."""
         return self.concurrency - busy

@@ -20,7 +20,7 @@ __all__ = ["Coroutines"]
 
 
 class Coroutines(Tasks):
-    """On the event loop."""
+    """The calls are coroutines on the event loop."""
 
     def __init__(
         self,
@@ -34,8 +34,10 @@ class Coroutines(Tasks):
     ) -> None:
         super().__init__(source, fn, concurrency, ordered=ordered, delay_error=delay_error, after=after)
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.woken = False  # the loop's thread; the drain is about to be woken
-        self.ended: list[activity.UnderWay] = []  # the loop's thread; done, and the drain has not heard of it
+        self.woken = False  # the loop's thread; `wake` is about to run
+        self.ended: list[
+            activity.UnderWay
+        ] = []  # the loop's thread; the tasks that are done, which the drain has not looked at
 
     def launch(self, flight: Flight) -> None:
         if self.loop is None:
@@ -46,7 +48,7 @@ class Coroutines(Tasks):
         eventloop.call(self.loop, flight.task.begin)
 
     def wake(self) -> None:
-        """On the loop's thread: once for all that were done in one turn of the loop."""
+        """Wake the drain once for all coroutines that ended in one turn of the loop. The loop's thread calls it."""
         self.woken = False
         ended, self.ended = self.ended, []
         try:
@@ -119,7 +121,7 @@ class _Task:
             self.under_way.end()
 
     def cancel(self) -> None:
-        """From any thread."""
+        """Cancel the coroutine. Any thread may call it."""
         eventloop.call(self.loop, self._cancel)
 
     def _cancel(self) -> None:

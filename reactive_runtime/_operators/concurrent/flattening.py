@@ -20,6 +20,7 @@ from reactive_runtime._core.sources.naming import is_publisher, no_publisher
 from reactive_runtime._operators.concurrent.concurrency import Bounded
 from reactive_runtime._operators.concurrent.coroutines import Coroutines
 from reactive_runtime._operators.flow_base import FlowBase, combinator_flow, foreign
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.shown import shown
 
@@ -228,6 +229,7 @@ class FlatteningOperators(FlowBase[T_co]):
         title = f"concat_map({describe(fn)})"
         return combinator_flow(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
 
+    @stateful
     def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
 
@@ -316,10 +318,10 @@ class _OfPublishers(Bounded):
     """Each element becomes a publisher."""
 
     ahead = False
-    """Whether a publisher goes on while its elements are not polled."""
+    """Whether a publisher goes on while the operator polls another one."""
 
     asked = False
-    """Whether a publisher was asked for what it has at hand: an error comes after that."""
+    """Whether the operator has asked a publisher for the elements at hand, which come before an error."""
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
         super().__init__()
@@ -328,10 +330,10 @@ class _OfPublishers(Bounded):
         self.prefetch = prefetch
 
     def after(self, inner: InnerSubscription) -> bool:
-        """Whether an error of the source, or of the function, still has to wait: for what `inner` has at hand.
+        """Whether an error of the source, or of the function, still has to wait for the elements `inner` has at hand.
 
-        A publisher that is pulled waits for demand, if the source is pulled as well. One with a drain of its own is
-        asked once.
+        A publisher that is pulled waits for demand, if the source is pulled as well. The operator asks a publisher with
+        a drain of its own once.
         """
         if inner.over:
             return False
@@ -349,7 +351,7 @@ class _OfPublishers(Bounded):
         """Subscribe to the publisher that the function returns for `element`."""
         publisher = self.call(self.fn, element)
         flow = publisher if isinstance(publisher, FlowBase) else self._foreign(publisher, element)
-        # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
+        # While this thread pulls all of them, no other thread wakes the operator.
         return self.inner(
             flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True, alone=True
         )
@@ -390,14 +392,14 @@ class _FlatMap(_OfPublishers):
                     ready_set.add(inner := self.inner_of(news))
                     inner.begin()
                 room = news is not PENDING and news is not END
-                # Those under way first: the next one may raise when it begins.
+                # Poll the publishers under way first: the next one may raise when it begins.
                 while (element := ready_set.next_if_demanded()) is END:
                     room = True
             except Exception as error:
                 self.delay(error)
                 continue
             if element is PENDING and room:
-                continue  # there is room for another one
+                continue  # there is room for another publisher
             if element is PENDING and outer.over and not len(ready_set):
                 break
             yield element
@@ -410,13 +412,13 @@ class _Sequential(_FlatMap):
     def elements(self) -> Elements:
         inners: deque[InnerSubscription] = deque()
         outer = self.outer()
-        failing = False  # the function, or the source, has failed: what is at hand comes before the error
+        failing = False  # the function, or the source, has failed: the elements at hand come before the error
         while True:
             element: Any = PENDING
             news: Any = PENDING
             try:
                 if inners and inners[0].spent() and inners[0].peek_end() is END:
-                    # It is cancelled before the source is asked for more.
+                    # Cancel it before the source gets a request for more.
                     self.leave(inners.popleft())
                 if not failing:
                     try:
@@ -450,17 +452,17 @@ class _Sequential(_FlatMap):
 
 
 class _ConcatMap(_OfPublishers):
-    hears = False  # beside its source, one publisher at a time is under way
+    hears = False  # one publisher at a time is under way beside the source
     makes = True
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
-        super().__init__(source, fn, None)  # exactly what is demanded
+        super().__init__(source, fn, None)  # request what is demanded, exactly
         self.delay_error = delay_error
 
     def elements(self) -> Elements:
         outer = self.inner(self.source, 2)
         inner: InnerSubscription | None = None
-        failing = False  # the source has failed: what is at hand comes before its error
+        failing = False  # the source has failed: the elements at hand come before its error
         while True:
             try:
                 element = outer.next_if_demanded() if inner is None else inner.next_if_demanded()
@@ -479,7 +481,7 @@ class _ConcatMap(_OfPublishers):
                         else:
                             failing = True
                             self.put_off(error)
-                        continue  # this may have brought something to the publisher: a window, a group
+                        continue  # the source may have given an element to the publisher: a window, a group
             except Exception as error:
                 self.delay(error)
                 if inner is not None and inner.over:
@@ -500,7 +502,7 @@ class _SwitchMap(_OfPublishers):
     def elements(self) -> Elements:
         outer = self.inner(self.source, PREFETCH)
         current: InnerSubscription | None = None
-        first = 0  # of the current one, at most: what it has at hand goes on before the source is looked at again
+        first = 0  # elements of the current publisher that go on, at most, before the next look at the source
         while True:
             element: Any = PENDING
             news: Any = PENDING

@@ -1,4 +1,4 @@
-"""Elements become tasks, of which a bounded number is in flight: what calls on an executor and coroutines share."""
+"""Elements become tasks, of which a bounded number is in flight: the base of calls on an executor and of coroutines."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ __all__ = ["Flight", "Tasks"]
 
 
 class Flight:
-    """One task, and what became of it."""
+    """One task, and its outcome."""
 
     __slots__ = ("begun", "element", "error", "index", "outcome", "results", "task")
 
     def __init__(self, element: Any, index: int) -> None:
         self.element = element
-        self.index = index  # in the source
-        self.begun = False  # the thread's that runs the task, until its future is done; then the callback's
+        self.index = index  # its place in the source
+        self.begun = False  # owned by the thread that runs the task until the future is done, then by the callback
         self.task: Any = None  # the owner's
-        self.outcome: Any = None  # the thread's that runs the task, until its future is done; then the callback's
-        self.results: deque[Any] | None = None  # the drain's lock; set once: it is done
-        self.error: BaseException | None = None  # the drain's lock; instead, or after them
+        self.outcome: Any = (
+            None  # owned by the thread that runs the task until the future is done, then by the callback
+        )
+        self.results: deque[Any] | None = None  # the drain's lock; set once, when the task is done
+        self.error: BaseException | None = None  # the drain's lock; in place of the results, or after them
 
 
 class Tasks(Bounded):
@@ -49,7 +51,7 @@ class Tasks(Bounded):
         delay_error: bool = False,
         after: bool = True,
     ) -> None:
-        """`delay_error`: errors come at the end. `after`: that of the source comes after what the tasks still give."""
+        """`delay_error`: errors come at the end. `after`: an error of the source comes after the tasks' results."""
         super().__init__()
         self.source = source
         self.fn = fn
@@ -58,24 +60,24 @@ class Tasks(Bounded):
         self.delay_error = delay_error
         self.after = after
         self.flying: dict[Flight, None] = {}  # in the order of the source
-        self.index = 0  # the owner's; how many elements have been taken
-        self.landed: list[Flight] = []  # the drain's lock; done, and not yet looked at
+        self.index = 0  # the owner's; how many elements it has taken
+        self.landed: list[Flight] = []  # the drain's lock; done, and the owner has not looked at them
         self.shut = False  # the drain's lock; the operator has closed
 
     def launch(self, flight: Flight) -> None:
-        """Begin; `land` when it is done."""
+        """Begin the task, which calls `land` when it is done."""
         raise NotImplementedError
 
     def take_back(self, flight: Flight) -> None:
-        """It is not needed any more."""
+        """Cancel a task that the operator needs no more."""
         flight.task.cancel()
 
     def is_news(self, error: BaseException) -> bool:
-        """Whether the user has not had this error yet, in the stream or by the hook. Any thread, without a lock."""
+        """Whether this error is new to the user, in the stream and at the hook. Any thread calls it, without a lock."""
         return True
 
     def count(self, news: Any) -> int:
-        """How many elements of the source a task is made of."""
+        """How many elements of the source a task has."""
         return 1
 
     def waits_for(self) -> str:
@@ -83,15 +85,15 @@ class Tasks(Bounded):
         return f"{len(self.flying)} calls on {self.where()}" if self.flying else ""
 
     def given(self, flight: Flight, number: int) -> str:
-        """What the result of that number was made of, for a message."""
+        """The element that the result of that number was made of, for a message."""
         return f"{shown(flight.element)} at index {flight.index} of the source"
 
     def where(self) -> str:
-        """What the calls run on."""
+        """The name of the place where the calls run."""
         return "the event loop of coroutines"
 
     def land(self, flight: Flight, results: deque[Any] | None, error: BaseException | None) -> bool:
-        """It is done: any thread, without a lock. False: the operator has closed."""
+        """Note that a task is done. Any thread calls it, without a lock. False: the operator has closed."""
         with self.drain.lock:
             shut = self.shut
             if not shut:
@@ -137,7 +139,7 @@ class Tasks(Bounded):
                 yield PENDING
 
     def _first(self, done: deque[Flight]) -> Flight | None:
-        """What is delivered next, if it is done."""
+        """The flight to deliver next, if it is done."""
         if not self.ordered:
             return done.popleft() if done and (self.drain.demanded or done[0].error is not None) else None
         first = next(iter(self.flying), None)
@@ -154,7 +156,7 @@ class Tasks(Bounded):
                     raise self.fault(TypeError(f"{what}, and None is not an element (2.13)"))
                 while not self.drain.demanded:
                     yield PENDING
-                yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
+                yield results.popleft()  # the flight keeps the results that wait for demand, and `closed` discards them
                 number += 1
             error, flight.error = flight.error, None
             if error is not None:
@@ -163,14 +165,14 @@ class Tasks(Bounded):
         except Exception as error:
             self.delay(error)
         del self.flying[flight]
-        flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
+        flight.task = flight.results = None  # break a cycle: the task has the results, and refers to the flight
 
     def closed(self) -> None:
         with self.drain.lock:
             self.shut = True
         flying, self.flying = self.flying, {}
         try:
-            for flight in flying:  # no other thread changes them any more
+            for flight in flying:  # no other thread changes a flight any more
                 if flight.results is not None or flight.error is not None:
                     self._too_late(flight.results, flight.error)
                 elif flight.task is not None:

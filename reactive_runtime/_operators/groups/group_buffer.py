@@ -19,7 +19,7 @@ __all__ = ["GroupBuffer", "way_of"]
 
 
 def way_of(drain: DrainContext | None) -> list[DrainContext]:
-    """The drain, and those behind it, across each boundary."""
+    """The drain, and all drains downstream of it, across each boundary."""
     way = []
     while drain is not None:
         way.append(drain)
@@ -29,7 +29,7 @@ def way_of(drain: DrainContext | None) -> list[DrainContext]:
 
 
 class GroupBuffer(FilledQueue):
-    """Feeds one subscriber with what the source's drain has for it."""
+    """Feeds one subscriber: the source's drain puts elements in, the subscriber's drain takes them out."""
 
     __slots__ = (
         "_ahead",
@@ -45,22 +45,24 @@ class GroupBuffer(FilledQueue):
 
     def __init__(self, split: Split, capacity: int) -> None:
         super().__init__(deque())  # len(_items) <= capacity
-        self.heard = ()  # until it has a subscriber
+        self.heard = ()  # until a subscriber comes
         self._split = split
         self.capacity = capacity  # lock; grows once, when the subscriber comes
-        self._left: list[Any] = []  # lock; what waited when the subscriber cancelled
-        self._fail: Callable[[], Failure] | None = None  # lock; makes what it has ended with, for each that takes it
-        self._taken = False  # lock; it has a subscriber, or is about to
-        self._ahead: int | None = None  # lock; how many may wait, whatever is demanded; None: what is demanded
-        self._short = False  # lock; it could take no more, and the source's drain has not heard that it can
-        self._noted = False  # lock; the source's drain is about to be woken, when the subscriber's has been left
-        # lock; its drain, and those that what it gives goes through; until it has gone
+        self._left: list[Any] = []  # lock; the elements that waited when the subscriber cancelled
+        self._fail: Callable[[], Failure] | None = (
+            None  # lock; makes the failure that it ended with, anew for each subscriber
+        )
+        self._taken = False  # lock; a subscriber has come, or is coming
+        self._ahead: int | None = None  # lock; how many elements may wait without demand; None: as many as are demanded
+        self._short = False  # lock; it had no room, and the source's drain does not know of room since
+        self._noted = False  # lock; the subscriber's drain will wake the source's drain when its owner leaves
+        # lock; the drains that its elements go through, the subscriber's first; until the subscriber has gone
         self._way: list[DrainContext] = []
 
     # -- the source's drain ------------------------------------------------------------------------------------
 
     def put(self, element: Any) -> bool:
-        """Take `element`; False: there is no room, or no need. The subscriber is not woken: see `wake`."""
+        """Take `element`. False: there is no room, or no need. It does not wake the subscriber: see `wake`."""
         with self._lock:
             if self._over or self._closed:
                 return False
@@ -70,7 +72,7 @@ class GroupBuffer(FilledQueue):
             return not self._short
 
     def end(self, error: BaseException | None = None, spread: Spread | None = None, *, kept: bool = False) -> None:
-        """There will be no more; for the error see `Failure`."""
+        """End: no more elements come. For the error see `Failure`."""
         with self._lock:
             if self._over or self._closed:
                 return
@@ -78,12 +80,12 @@ class GroupBuffer(FilledQueue):
             self._end(self._fail() if self._fail is not None and self._taken else None)
 
     def wants(self) -> bool:
-        """Whether one more element could be delivered, or may wait. Where not, it will wake the source's drain."""
+        """Whether one more element is demanded, or may wait. If not, the buffer wakes the source's drain later."""
         with self._lock:
             waiting, drain, ahead = len(self._items), self._drain, self._ahead
             if self._over or self._closed:
                 return False
-            self._short = True  # until it is known, so that no note is missed
+            self._short = True  # until the answer is known, so that no note is missed
             room = waiting < self.capacity
         if not room or drain is None:
             return False
@@ -94,25 +96,25 @@ class GroupBuffer(FilledQueue):
         return wanted
 
     def lag(self) -> int:
-        """How many elements wait; where any do, the source's drain will be woken when one is taken."""
+        """How many elements wait. If any do, the buffer wakes the source's drain when the subscriber takes one."""
         with self._lock:
             self._short = self._short or bool(self._items)
             return len(self._items)
 
     def left(self) -> list[Any]:
-        """What waited when the subscriber cancelled: once."""
+        """Take the elements that waited when the subscriber cancelled."""
         with self._lock:
             left, self._left = self._left, []
         return left
 
     def way(self) -> list[DrainContext]:
-        """The drains that the subscriber's signals go through, to be asked for once."""
+        """Take the list of drains that the subscriber's signals go through."""
         with self._lock:
             way, self._way = self._way, []
         return way
 
     def take_out(self) -> list[Any]:
-        """All that waits."""
+        """Take all elements that wait."""
         with self._lock:
             items = list(self._items)
             self._items.clear()
@@ -121,14 +123,14 @@ class GroupBuffer(FilledQueue):
     # -- the pollable source: the owner of the subscriber's drain ------------------------------------------------------
 
     def ask_ahead(self, n: int | None) -> None:
-        """Let so many wait, at most, whatever is demanded: the subscriber has room for them. Called before `attach`."""
+        """Let so many elements wait without demand: the subscriber has room for them. Called before `attach`."""
         with self._lock:
             self._ahead = n
             self.capacity = max(self.capacity, n or 0)
         self.taken()
 
     def taken(self) -> None:
-        """It has a subscriber, or is about to."""
+        """Note that a subscriber has come, or is coming."""
         with self._lock:
             self._taken = True
             self._failure = self._fail and self._fail()
@@ -187,12 +189,12 @@ class GroupBuffer(FilledQueue):
                 self.rouse()
 
     def rouse(self, *, owned: bool = True) -> None:
-        """Have the source's drain look at this. `owned`: called by the owner of the subscriber's drain."""
+        """Make the source's drain look at the buffer. `owned`: the owner of the subscriber's drain calls."""
         with self._lock:
             drain = self._drain
         if self._split.note():
             return
-        if drain is None or drain.stopped:  # it will make no more calls
+        if drain is None or drain.stopped:  # that drain makes no more calls
             self._split.wake()
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""What goes downstream: the flow of a group, and the outer flow that gives it."""
+"""The flows that go downstream: the flow of a group, and the outer flow that gives the groups."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ __all__ = ["Given", "Group"]
 
 
 class Group:
-    """One of the flows."""
+    """One group, or one window."""
 
     def __init__(self, split: Split, key: Any, capacity: int) -> None:
         self.key = key
         self.buffer = GroupBuffer(split, capacity)
         self._lock = primitives.Lock()
         self._taken = False  # _lock; it has a subscriber
-        self._refusal: str | None = None  # _lock; why it will have none
-        self._ended = False  # _lock; its source has no more for it
+        self._refusal: str | None = None  # _lock; the reason for which no subscriber may come
+        self._ended = False  # _lock; the source has no more elements for it
         self._released = False  # _lock; the program has released it
-        self.size = 0  # the owner of the source's drain; of a window, how many elements were for it
+        self.size = 0  # the owner of the source's drain; how many elements a window has had
 
     def take(self, prefetch: int | None) -> Pollable:
-        """The pollable source of the one subscriber."""
+        """Give the pollable source to the one subscriber."""
         with self._lock:
             refusal = self._refusal
             self._taken = True
@@ -55,21 +55,22 @@ class Group:
         return refused
 
     def abandon(self, refusal: str) -> bool:
-        """It will have no subscriber. False: it has one."""
+        """Refuse every subscriber from now on. False: it has one."""
         with self._lock:
             if not self._taken:
                 self._refusal = self._refusal or refusal
             return not self._taken
 
     def abandoned(self) -> None:
-        """It was dropped on its way to a subscriber: drop what it holds, unless it has one. Any thread."""
+        """Drop its elements, unless it has a subscriber: its flow was dropped before one came. Any thread calls it."""
         if self.abandon("this group, or window, was dropped before it had a subscriber"):
             self.buffer.close()
 
     def released(self) -> None:
-        """The program has released it, and has not subscribed: drop what it holds, when it is complete. Any thread.
+        """Drop its elements when it is complete: the program has freed it unread. Any thread calls it.
 
-        Not before, where the source goes on: what is freed, and when, must not decide which groups there are.
+        It keeps them while the source goes on: the moment at which a program frees a flow must not decide which groups
+        there are.
         """
         with self._lock:
             self._released = True
@@ -78,7 +79,7 @@ class Group:
             self.abandoned()
 
     def ended(self) -> None:
-        """Its source has no more for it. Called by the owner of the source's drain."""
+        """Note that the source has no more elements for it. The owner of the source's drain calls it."""
         with self._lock:
             self._ended = True
             alone = self._released and not self._taken
@@ -91,19 +92,19 @@ class Group:
             return self._taken
 
     def flow(self, title: str) -> Flow[Any]:
-        """What goes downstream, once."""
+        """Make the flow that goes downstream. Called once."""
         handle = Handle(self)
         return flow_of(Taken(title, handle.take, handle.abandoned))
 
 
 class Handle:
-    """What a program has of a group: until it is freed, a subscriber may come."""
+    """The program's reference to a group: a subscriber may come until the program frees it."""
 
     __slots__ = ("__weakref__", "_group", "_used")
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._used = False  # written by those that use it, always True; read when none is left
+        self._used = False  # any thread that uses it writes True; `__del__` reads it, when no thread is left
 
     def take(self, prefetch: int | None) -> Pollable:
         """See `Group.take`."""
@@ -116,8 +117,8 @@ class Handle:
         self._group.abandoned()
 
     def __del__(self) -> None:
-        # On any thread, and at any instruction.
-        if garbage_collection and not self._used:  # at the end of the interpreter modules are empty
+        # Any thread may run this, at any instruction: `garbage_collection` puts the call off.
+        if garbage_collection and not self._used:  # modules are empty at the end of the interpreter
             garbage_collection.released(self._group.released)
 
 
@@ -128,7 +129,7 @@ class Taken(FlowSource[Any]):
     title: str
     take: Callable[[int | None], Pollable]
     no_subscriber: Callable[[], object]
-    """Called where no subscriber comes."""
+    """Called if no subscriber comes."""
     executor: Executor | None = None
 
     def abandoned(self) -> None:
@@ -138,7 +139,7 @@ class Taken(FlowSource[Any]):
         return SubscriptionPlan(self.take, (), self.executor, pulls=False)
 
     def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
-        # Else the thread that fills the buffer, or the one that asks, would run what stands before the boundary.
+        # Otherwise the thread that fills the buffer, or the one that requests, would run the steps before the boundary.
         take = self.take
         return None if self.executor else SubscriptionPlan(lambda _: take(prefetch), (), None, pulls=False)
 
@@ -164,10 +165,10 @@ class Given(Combinator):
         split = self.split = self.make()
         split.title, split.location, split.apart = self.title, self.location, True
         executor = self.sources_on or self.drain.executor
-        home = self.drain.home  # where it gives way, if it begins on the thread that asks
+        home = self.drain.home  # the drain that it yields to, if it begins on the thread that requests
         drain = self.drain.context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
         drain.waiter = self.drain.waiter
-        split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
+        split.heard = self.heard  # it has no subscriber: its discards go to the listeners downstream of this operator
         self.drain.later(drain.start)
         inner = self.inner(flow_of(Taken("", lambda prefetch: split.outer, tuple)), made=True)
         while (group := inner.next_if_demanded()) is not END:
@@ -179,7 +180,7 @@ class Given(Combinator):
 
 
 class SourceEnd:
-    """The source's drain has ended."""
+    """Ends the groups when the source's drain has ended."""
 
     shown_as: Final = "subscriber of an operator"
 
@@ -187,7 +188,7 @@ class SourceEnd:
         self.split = split
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Nothing is demanded here: the buffers have their own demand."""
+        """Request nothing: each buffer has demand of its own."""
 
     def on_next(self, element: Any, /) -> None:
         raise AssertionError("nothing was demanded")

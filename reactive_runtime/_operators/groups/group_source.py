@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["Split"]
 
 AHEAD: Final = 256
-"""Elements of the source that may be asked for ahead, where it has a thread of its own or pushes."""
+"""How many elements are requested ahead of a source that pushes, or has a thread of its own."""
 
 BATCH: Final = 256
-"""Elements that are dealt out before the source's drain looks for notes, and gives way on a pool."""
+"""How many elements the source's drain deals out before it looks for notes, and gives its thread back on a pool."""
 
 
 class Split(Combinator):
@@ -37,31 +37,33 @@ class Split(Combinator):
         self.outer = GroupBuffer(self, MAX_DEMAND)
         self.outer.taken()
         self._lock = primitives.Lock()
-        self._wanted = 0  # _lock; groups that are demanded, and not given
-        self._departed: list[GroupBuffer] = []  # _lock; subscribers that have cancelled, and were not looked at
+        self._wanted = 0  # _lock; how many groups are demanded and not given
+        self._departed: list[
+            GroupBuffer
+        ] = []  # _lock; buffers of subscribers that have cancelled, which the owner has not looked at
         self._shut = False  # _lock; the drain is closed
-        # The rest belongs to the owner of the source's drain.
+        # The owner of the source's drain owns the rest.
         self.open_groups: dict[Any, Group] = {}
-        self.buffers: dict[GroupBuffer, Group] = {}  # of the groups that have not gone
-        self.new_groups: deque[Group] = deque()  # opened, and not yet given downstream
-        # The key and the element that have found no room: they are dealt out before the source is asked for more.
+        self.buffers: dict[GroupBuffer, Group] = {}  # the buffers of groups that have not gone
+        self.new_groups: deque[Group] = deque()  # groups that are open, and not yet given downstream
+        # The key and the element that found no room: the drain deals them out before it asks the source for more.
         self.in_hand: tuple[Any, Any] | None = None
-        # Drains that a subscriber's leaving has still to go through, the next one first, for each that has left.
+        # For each subscriber that has left: the drains that have still to see that, the next one first.
         self.leaving: deque[list[DrainContext]] = deque()
         self.outer_cancelled = False  # the outer flow is cancelled
 
     # -- the buffers: any thread ------------------------------------------------------------------------------
 
     def note(self) -> bool:
-        """Leave a note for the source's drain, where it is at work. False: it is not."""
+        """Leave a note for the source's drain, if it is at work. False: it is not."""
         return self.drain.leave_note()
 
     def wake(self) -> None:
-        """Let the source's drain look at the buffers. May work it off, on this thread."""
+        """Let the source's drain look at the buffers. This thread may run the drain."""
         self.drain.wake()
 
     def departed(self, buffer: GroupBuffer) -> bool:
-        """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""
+        """Note that the subscriber of a buffer has gone. False: there is no need to wake the source's drain."""
         if buffer is not self.outer:
             dropping.elements_dropped("its group, or window, was cancelled", buffer.left(), buffer.heard or self.heard)
         with self._lock:
@@ -73,7 +75,7 @@ class Split(Combinator):
         return not shut
 
     def want_groups(self, n: int) -> None:
-        """So many groups are demanded. Called by the owner of the outer flow's drain."""
+        """Note the demand for groups. The owner of the outer flow's drain calls it."""
         with self._lock:
             n -= self.outer.lag()
             more = n > self._wanted
@@ -81,22 +83,22 @@ class Split(Combinator):
         if more:
             self.outer.rouse()
 
-    # -- what becomes of an element ----------------------------------------------------------------------------
+    # -- the group of an element -------------------------------------------------------------------------------
 
     def key_of(self, element: Any) -> Any:
-        """What tells the group of an element."""
+        """The key of an element, which tells its group."""
         return None
 
     def group_of(self, key: Any) -> tuple[Group, bool]:
-        """Where an element goes, and whether that is new."""
+        """The group of an element, and whether that is new."""
         raise NotImplementedError
 
     def full(self, group: Group) -> Exception:
-        """The group has no room, and will have no subscriber to make some."""
+        """The error for a group that has no room, and will have no subscriber to make some."""
         raise NotImplementedError
 
     def given(self, group: Group) -> Any:
-        """What goes downstream for a new group."""
+        """The element that goes downstream for a new group."""
         raise NotImplementedError
 
     def wants_more(self, group: Group) -> bool:
@@ -131,7 +133,7 @@ class Split(Combinator):
                 dealt += 1
                 if dealt % BATCH:
                     continue
-                self.wake()  # and give way
+                self.wake()  # and give the thread back
             yield PENDING
         yield from self._finish()
 
@@ -141,7 +143,7 @@ class Split(Combinator):
         return wanted or any(map(self.wants_more, self.buffers.values()))
 
     def _settle(self) -> None:
-        """See to the buffers whose subscribers have gone, and to the groups that can be given."""
+        """Close the buffers whose subscribers have gone, and give the groups that are demanded."""
         with self._lock:
             departed, self._departed = self._departed, []
         for buffer in departed:
@@ -161,7 +163,7 @@ class Split(Combinator):
                 return
 
     def _give_what_is_wanted(self) -> None:
-        """The source has failed: the groups that are demanded come before its error."""
+        """Give the groups that are demanded: they come before the error of the source."""
         while self.new_groups and not self.outer_cancelled and self.outer.wants() and self._give():
             pass
 
@@ -174,21 +176,21 @@ class Split(Combinator):
         return True
 
     def _cancel_outer(self) -> None:
-        """The outer flow is cancelled: what has no subscriber will have none."""
+        """Abandon the groups without a subscriber: the outer flow is cancelled, so none will come."""
         self.outer_cancelled = True
         new_groups, self.new_groups = self.new_groups, deque()
-        self._abandon(new_groups)  # of which a full window is no longer among the buffers
+        self._abandon(new_groups)  # a full window among them is no longer among the buffers
         self._abandon(self.outer.left())
         self._abandon(list(self.buffers.values()))
 
     def _abandon(self, groups: Iterable[Group]) -> None:
-        """Those of them that have no subscriber."""
+        """Abandon those of the groups that have no subscriber."""
         for group in groups:
             if group.abandon(f"{self.title}: the outer flow was cancelled"):
                 self._close(group.buffer)
 
     def _close(self, buffer: GroupBuffer) -> None:
-        """Nothing more for this group."""
+        """Forget the group of a buffer."""
         group = self.buffers.pop(buffer, None)
         if group is not None and self.open_groups.get(group.key) is group:
             del self.open_groups[group.key]
@@ -196,12 +198,12 @@ class Split(Combinator):
             self.discard(*buffer.take_out())
 
     def _deal(self, key: Any, element: Any) -> bool:
-        """Give the element to its group; a new group waits until it is demanded. False: there is no room."""
+        """Give the element to its group; a new group waits for demand. False: there is no room."""
         self.in_hand = None
         try:
             group, new = self.group_of(key)
         except Exception:
-            self.discard(element)  # it has no group
+            self.discard(element)  # no group takes it
             raise
         if new and self.outer_cancelled:
             self.discard(element)
@@ -219,31 +221,33 @@ class Split(Combinator):
         return False
 
     def put(self, group: Group, element: Any) -> bool:
-        """Put it into the group's buffer, if there is room."""
+        """Put the element into the buffer of its group, if there is room."""
         if not group.buffer.put(element):
             return False
         group.buffer.wake()
         return True
 
     def _doubt(self, group: Group) -> None:
-        """Raise where a full group will have no subscriber: what could bring one rests, and no group is wanted.
+        """Raise if a full group will have no subscriber: all drains that could bring one rest, and none is demanded.
 
-        What a subscriber's leaving, or a group, brings about goes down through the drains; if it makes room for another
-        group, the demand for that comes up. They are looked at in this order, so that nothing slips by. Where one does
-        not rest, the drain is woken when it may.
+        The leave of a subscriber, and a new group, go down through the drains; demand for another group then comes up.
+        The checks follow this order, so that they miss nothing. A drain that does not rest wakes the source's drain
+        later.
         """
         if not (self._all_left(self.wake) and self._all_seen(self.wake) and self._all_asked(self.wake)):
             return
         with self._lock:
             wanted = bool(self.new_groups) and self._wanted > 0
         if wanted:
-            self.wake()  # it is given in the next turn
-        elif group.abandon(f"{self.title}: it was full, and had no subscriber"):  # last: it may have got one just now
+            self.wake()  # the next turn gives it
+        elif group.abandon(
+            f"{self.title}: it was full, and had no subscriber"
+        ):  # last: a subscriber may have come just now
             self.discard(*group.buffer.take_out())
             raise self.full(group)
 
     def _all_left(self, news: Callable[[], object] | None) -> bool:
-        """Whether all that is behind subscribers that have left has heard of it."""
+        """Whether all drains behind the subscribers that have left have seen that."""
         for way in self.leaving:
             while way and way[0].rests(news):
                 del way[0]
@@ -251,21 +255,21 @@ class Split(Combinator):
         return not self.leaving
 
     def _all_seen(self, news: Callable[[], object]) -> bool:
-        """Whether all that is behind the outer flow has seen the groups that were given, and subscribed to them."""
+        """Whether all drains behind the outer flow have seen the groups there are, and have subscribed to them."""
         return all(drain.rests(news) for drain in way_of(self.outer.drain()))
 
     def _all_asked(self, news: Callable[[], object]) -> bool:
-        """Whether the demand of all that is behind the outer flow has come up to it."""
+        """Whether the demand of all drains behind the outer flow has come up to it."""
         for drain in reversed(way_of(self.outer.drain())):
             queue = drain.behind()
             if not drain.rests(news, None if queue is None else queue.room()) and (
-                queue is None or not drain.rests(news, queue.room())  # looked at before `news` was noted
+                queue is None or not drain.rests(news, queue.room())  # it looked before it noted `news`
             ):
                 return False
         return True
 
     def _finish(self) -> Elements:
-        """The source has ended, and so do the groups; the outer flow ends when it has given the last of them."""
+        """End the groups with the source; the outer flow ends when it has given the last of them."""
         self._end_groups(None)
         while self.new_groups and not self.outer_cancelled:
             yield PENDING
@@ -284,11 +288,11 @@ class Split(Combinator):
         drain.cancel()
 
     def finish(self, error: BaseException | None) -> None:
-        """The drain has ended."""
+        """End all flows with the source's drain."""
         reader = self.outer.drain()
         kept = error is not None and reader is not None and reader.is_too_late(error)
         spread = None if error is None or kept else Spread()
-        here = None if error is None else Failure(error, spread, kept=kept)  # until all of them have it
+        here = None if error is None else Failure(error, spread, kept=kept)  # holds the failure until all flows have it
         self._end_groups(error, spread, kept=kept)
         self.outer.end(error, spread, kept=kept)
         self.outer.wake()
@@ -306,7 +310,7 @@ class Split(Combinator):
             self._forget(buffer)
 
     def _forget(self, buffer: GroupBuffer) -> None:
-        """It was cancelled when there is nothing more to deal out."""
+        """Drop the elements of a buffer that is cancelled after the last element was dealt out."""
         if buffer is not self.outer:
             return
         for group in buffer.left():

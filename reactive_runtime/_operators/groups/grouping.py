@@ -1,28 +1,30 @@
-"""One source to several flows: groups and windows, each a flow of its own, with a bounded buffer.
+"""Several elements in one: lists, pairs, and flows of their own, which are groups and windows.
 
-The source is asked for more while the next group is demanded, or a group that has a subscriber demands more. A full
-buffer holds the source back, if its group has a subscriber, which will take what is in it. A full buffer without a
-subscriber would be full for ever: the flow then fails and says so, instead of hanging. It has none for certain only
-when the drains that the groups go through rest (`DrainContext.rests`), since the subscription may be under way on
-another thread.
+A group or a window has a bounded buffer. The flow asks its source for more while the next group is demanded, or a group
+that has a subscriber demands more. A full buffer holds the source back if its group has a subscriber, which will take
+the elements. Without a subscriber a full buffer would stay full for ever: the flow then fails with an error that says
+so. The flow knows that a group has no subscriber only when the drains that the groups go through rest
+(`DrainContext.rests`), since another thread may be about to subscribe.
 
 A group may outlive the flow that it came from. So the source has a drain of its own (`Split` hangs on it), which ends
 when the outer flow and all groups that have a subscriber are over. It deals the elements out to *buffers*, one for
-each group and one for the outer flow. A buffer hangs on the drain of its subscriber, and leaves a note for the source's
-when it can take more. That drain works when no other is owned by the same thread: each element is delivered, and a
-group that has had enough is gone, before the source is asked for the next one.
+each group and one for the outer flow. A buffer hangs on the drain of its subscriber, and leaves a note for the drain of
+the source when it can take more. That drain works when its thread owns no other: each element is delivered, and a group
+that has had enough is gone, before the drain asks the source for the next element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core.fusion.step import describe
+from reactive_runtime._core.fusion.step import Each, Step, describe
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable
+from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._operators.flow_base import FlowBase, combinator_flow
 from reactive_runtime._operators.groups.group_flow import Given, Group
 from reactive_runtime._operators.groups.group_source import Split
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._support.shown import shown
 
 if TYPE_CHECKING:
@@ -30,15 +32,17 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupingOperators"]
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K", bound=Hashable)
 
 
 class GroupingOperators(FlowBase[T_co]):
-    """One source to several flows: groups and windows, each a flow of its own, with a bounded buffer."""
+    """Several elements in one: lists, pairs, and flows of their own, which are groups and windows."""
 
     __slots__ = ()
 
+    @stateful
     def group_by(
         self, key: Callable[[T_co], K], *, groups: int = 64, prefetch: int = PREFETCH
     ) -> Flow[tuple[K, Flow[T_co]]]:
@@ -99,6 +103,7 @@ class GroupingOperators(FlowBase[T_co]):
             f"group_by({describe(key)})", lambda: Given(lambda: _GroupBy(self, key, groups, prefetch)), self
         )
 
+    @stateful
     def window(self, n: int) -> Flow[Flow[T_co]]:
         """Flows of `n` elements each, one after the other.
 
@@ -145,6 +150,74 @@ class GroupingOperators(FlowBase[T_co]):
         at_least("window", "n", 1, n)
         return combinator_flow(f"window({n})", lambda: Given(lambda: _Window(self, n)), self)
 
+    @stateful
+    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
+        """Each element with the one before it.
+
+        Returns:
+            A flow of pairs `(before, element)`. It is empty where the source has fewer than two elements.
+
+        Demand:
+            One more element than is demanded is requested upstream, once.
+
+        Cancellation:
+            Passes through. A first element that has no pair is dropped, to the hook; so is one that is alone.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 4, 9).pairwise())
+            [(1, 4), (4, 9)]
+
+        Origin:
+            `itertools.pairwise`.
+        """
+        return self._then(_Pairwise())
+
+    @stateful
+    def batch(self, n: int) -> Flow[list[T_co]]:
+        """Lists of `n` elements.
+
+        `buffer_timeout` also gives a list when a time has passed.
+
+        Args:
+            n: Elements in a list, 1 or more.
+
+        Returns:
+            A flow of lists. The last one may be shorter. Where the source fails, a list that is not full is dropped, to
+            the hook.
+
+        Raises:
+            TypeError: `n` is not an int.
+            ValueError: `n` is below 1.
+
+        Demand:
+            For each list that is demanded, `n` elements are requested upstream.
+
+        Cancellation:
+            Passes through. A list that is not full is dropped, to the hook.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(5).batch(2))
+            [[0, 1], [2, 3], [4]]
+
+        Origin:
+            `itertools.batched`, `buffer` of Rx.
+        """
+        return self._then(_Batch(at_least("batch", "n", 1, n), "batch"))
+
+    @stateful
+    def buffer(self, n: int) -> Flow[list[T_co]]:  # the docstring is that of `batch`
+        return self._then(_Batch(at_least("buffer", "n", 1, n), "buffer"))
+
+    buffer.__doc__ = batch.__doc__
+
 
 class _GroupBy(Split):
     def __init__(self, source: FlowBase[Any], key: Callable[[Any], Any], groups: int, prefetch: int) -> None:
@@ -159,7 +232,7 @@ class _GroupBy(Split):
     def group_of(self, key: Any) -> tuple[Group, bool]:
         try:
             group = self.open_groups.get(key)
-        except Exception as error:  # it has no hash
+        except Exception as error:  # the key has no hash
             raise self.fault(error)  # noqa: B904  # the same
         if group is not None:
             return group, False
@@ -217,3 +290,64 @@ class _Window(Split):
 
     def given(self, group: Group) -> Any:
         return group.flow(f"window({group.key})")
+
+
+NO_ELEMENT: Any = sentinel("NO_ELEMENT", __name__)
+
+
+class _Pairwise(Step[T, tuple[T, T]]):
+    name = "pairwise"
+
+    def __init__(self) -> None:
+        self.before: Any = NO_ELEMENT
+        self.paired = False
+
+    def on_next(self, element: T) -> Each[tuple[T, T]]:
+        before = self.before
+        self.before = element
+        if before is not NO_ELEMENT:
+            self.paired = True
+            yield before, element
+
+    def dispose(self) -> Iterable[object]:
+        return () if self.paired or self.before is NO_ELEMENT else (self.before,)
+
+    def upstream_demand(self, n: int) -> int:
+        return n + 1 if self.before is NO_ELEMENT else n
+
+    def __str__(self) -> str:
+        return "pairwise()"
+
+
+class _Batch(Step[T, list[T]]):
+    name = "batch"
+
+    def __init__(self, n: int, operator: str) -> None:
+        self.n = n
+        self.operator = operator  # the name of the operator that was called
+
+    def reset(self) -> None:
+        self.elements: list[T] = []
+
+    def on_next(self, element: T) -> Each[list[T]]:
+        elements = self.elements
+        elements.append(element)
+        if len(elements) == self.n:
+            self.elements = []
+            yield elements
+
+    def on_complete(self) -> Iterator[list[T]]:
+        elements = self.elements
+        self.elements = []
+        if elements:
+            yield elements
+
+    def upstream_demand(self, n: int) -> int:
+        return n * self.n - len(self.elements)
+
+    def dispose(self) -> Iterable[object]:
+        elements, self.elements = self.elements, []
+        return elements
+
+    def __str__(self) -> str:
+        return f"{self.operator}({self.n})"

@@ -38,7 +38,7 @@ __all__ = ["AsyncIteration", "Iteration", "each"]
 T = TypeVar("T")
 
 LATE: Final = sentinel("LATE", __name__)
-"""What a loop gives in place of an element that did not come in time."""
+"""The answer of a loop if no element came in time."""
 
 
 def each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
@@ -73,7 +73,7 @@ class Iteration(Iterator[T]):
     __slots__ = ("_elements", "_limit", "_turn")
 
     def __init__(self, source: FlowBase[T], prefetch: int) -> None:
-        # Held by the thread that is inside of the generator, or closes it; no thread waits for it.
+        # The thread that is inside of the generator, or closes it, holds this lock; no thread waits for it.
         self._turn = primitives.Lock()
         self._limit = None if _runs_here(source) else _Limit()
         self._elements = _pull_here(source) if self._limit is None else _wait_for_each(source, prefetch, self._limit)
@@ -90,7 +90,7 @@ class Iteration(Iterator[T]):
             self._left()
 
     def _left(self) -> None:
-        """Let the next thread in; end what another thread has closed meanwhile."""
+        """Let the next thread in; close the loop if another thread has asked for that meanwhile."""
         self._turn.release()
         if self._limit is not None and self._limit.closed:
             self.close()
@@ -167,7 +167,7 @@ class Iteration(Iterator[T]):
                 " thread, or put a boundary (`publish_on`) before the loop"
             )
         self._limit.close()
-        self._closed()  # the thread that was inside may have left before it could see that
+        self._closed()  # the thread inside may have left before it could see `closed`
 
     def _closed(self) -> bool:
         """Close the generator, unless a thread is inside of it."""
@@ -204,10 +204,10 @@ class _Limit:
 
     def __init__(self) -> None:
         self.seconds: float | None = None  # the loop's thread; None: there is no limit
-        self.waited = ""  # the loop's thread; when it is late: what it waited for
+        self.waited = ""  # the loop's thread; what it waited for when the time was over
         self._lock = primitives.Lock()
-        self._waiting: _Waiting | None = None  # _lock; whom to wake
-        self.closed = False  # _lock; read without after each element
+        self._waiting: _Waiting | None = None  # _lock; the loop to wake
+        self.closed = False  # _lock; the loop reads it without the lock after each element
 
     def begins(self, waiting: _Waiting) -> None:
         with self._lock:
@@ -217,7 +217,7 @@ class _Limit:
             waiting.fail(_ClosedError())
 
     def ends(self) -> None:
-        """The loop has ended: there is nothing to wake, and neither of the two keeps the other."""
+        """Drop the reference to a loop that has ended: there is nothing to wake."""
         with self._lock:
             self._waiting = None
 
@@ -254,7 +254,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
                 pollable.close()
             finally:
                 dropping.held_dropped("a loop ended before it was delivered", held)
-    if failed:  # now: inside of `except` its context would be the carrier that it came in
+    if failed:  # here: inside of `except` the carrier of the error would become its context
         raise failed.pop()
 
 
@@ -266,8 +266,8 @@ def _wait_for_each(source: FlowBase[T], prefetch: int, limit: _Limit) -> Generat
             yield element
             if limit.closed:
                 break
-    except GeneratorExit:  # it was left, or freed
-        if garbage_collection:  # at the end of the interpreter modules are empty
+    except GeneratorExit:  # the program has left the loop, or freed it
+        if garbage_collection:  # modules are empty at the end of the interpreter
             garbage_collection.outside(waiting.close)
         raise
     except _ClosedError:
@@ -306,10 +306,10 @@ class AsyncIteration(AsyncIterator[T]):
     __slots__ = ("__weakref__", "_over", "_prefetch", "_source", "_under_way", "_waiting")
 
     def __init__(self, source: FlowBase[T], prefetch: int) -> None:
-        # All of it belongs to the thread of the event loop.
+        # The thread of the event loop owns all fields.
         self._source = source
         self._prefetch = prefetch
-        self._waiting: _Awaiting | None = None  # made by the first `anext`, which subscribes
+        self._waiting: _Awaiting | None = None  # the first `anext` makes it, and subscribes
         self._under_way = False  # a task is inside of `__anext__`
         self._over = False  # the flow has ended, or was closed
 
@@ -342,7 +342,7 @@ class AsyncIteration(AsyncIterator[T]):
         return element  # type: ignore[no-any-return]
 
     def _begun(self) -> _Awaiting:
-        import asyncio  # what only coroutines need is imported for them
+        import asyncio  # only coroutines need it
 
         loop = asyncio.get_running_loop()
         if self._waiting is None:
@@ -373,8 +373,8 @@ class AsyncIteration(AsyncIterator[T]):
             waiting.close()
 
     def __del__(self) -> None:
-        # It was left: on any thread, and at any instruction.
-        if garbage_collection and self._waiting is not None:  # at the end of the interpreter modules are empty
+        # Any thread may run this, at any instruction: `garbage_collection` puts the call off.
+        if garbage_collection and self._waiting is not None:  # modules are empty at the end of the interpreter
             garbage_collection.outside(self._waiting.close)
 
 
@@ -387,11 +387,11 @@ class _Puller(DrainContext):
         super().__init__()
         self.waiter = wait
         self._failure: Exception | None = None  # lock; ends the loop
-        self._demand = 1  # the element that the loop waits for, or has: an operator compares with it what it holds
+        self._demand = 1  # the element that the loop waits for, or has: operators compare their elements with it
         self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
 
     def fail(self, error: Exception) -> None:
-        """End the loop with `error`; the element that its thread is at comes before."""
+        """End the loop with `error`, after the element that its thread is at."""
         with self.lock:
             if self._failure is None:
                 self._failure = error
@@ -399,7 +399,7 @@ class _Puller(DrainContext):
         self.wake()
 
     def next_if_demanded(self) -> Any:
-        """The next element, or END; PENDING: the drain has no owner now, and `_launch` wakes it when there is news."""
+        """The next element, or END; PENDING: the drain has no owner now, and `_launch` wakes the loop later."""
         while True:
             element: Any = END
             failed: list[Exception] = []
@@ -407,7 +407,7 @@ class _Puller(DrainContext):
                 element = self._inner.next_if_demanded()
             except Exception as error:
                 failed.append(own_copy(no_end(error)))
-            if failed:  # now: inside of `except` its context would be the carrier that it came in
+            if failed:  # here: inside of `except` the carrier of the error would become its context
                 raise failed.pop()
             if element is not PENDING:
                 return element
@@ -422,7 +422,7 @@ class _Puller(DrainContext):
             return PENDING
 
     def close(self) -> None:
-        """Release the flow. For the owner, or, where there is none, for the thread that was to come back."""
+        """Release the flow. The owner calls it, or, if there is none, the thread that would have come back."""
         with self.lock:
             self.stopped.append(True)
             self._busy = True
@@ -448,14 +448,16 @@ class _Waiting(_Puller):
         wait.prepare()
         self._wait = wait
         self._limit = limit
-        self._asleep = False  # the loop's thread; it has left the drain, and does not know yet that it has it again
+        self._asleep = (
+            False  # the loop's thread; it has left the drain, and does not know yet that it owns the drain again
+        )
         super().__init__(source, prefetch, wait)
 
     def _launch(self) -> None:
         self._wait.wake()
 
     def next(self) -> Any:
-        """The next element, waited for; END at the end; LATE. Raises the error that the flow ended with."""
+        """Wait for the next element; END at the end; LATE. Raises the error that the flow ended with."""
         if self._asleep and not self._woken():
             return LATE
         while (element := self.next_if_demanded()) is PENDING:
@@ -465,11 +467,11 @@ class _Waiting(_Puller):
         return element
 
     def _woken(self) -> bool:
-        """Wait until the drain has been taken in the name of this thread. False: the time is over."""
+        """Wait until another thread has taken the drain for this one. False: the time is over."""
         seconds = self._limit.seconds
         end = None if seconds is None else primitives.monotonic() + seconds
         self._wait.a_moment(seconds)
-        while not self.is_owned():  # it may be woken to look at what a made flow needs (`Wait.begins`)
+        while not self.is_owned():  # another thread may wake it to look at the executors of a made flow (`Wait.begins`)
             left = None if end is None else end - primitives.monotonic()
             if left is not None and left <= 0:
                 self._limit.waited = awaited_by_loop(self, self._inner)
@@ -494,7 +496,7 @@ class _Awaiting(_Puller):
     ) -> None:
         self.event_loop = loop
         self._event = event
-        self._asleep = False  # the event loop's thread; the coroutine has left the drain, and may have it again
+        self._asleep = False  # the event loop's thread; the coroutine has left the drain, and may own it again
         super().__init__(source, prefetch)
 
     def _launch(self) -> None:
@@ -502,9 +504,9 @@ class _Awaiting(_Puller):
             self.event_loop.call_soon_threadsafe(self._event.set)
 
     async def next(self) -> Any:
-        """The next element, waited for; END at the end. Raises the error that the flow ended with.
+        """Wait for the next element; END at the end. Raises the error that the flow ended with.
 
-        A cancel comes out of the wait alone: an element that has been taken is returned.
+        Only the wait raises a cancel: an element that the coroutine has taken is returned.
         """
         while True:
             while self._asleep:

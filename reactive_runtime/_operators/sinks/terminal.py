@@ -11,13 +11,11 @@ and with the same attributes. One instance may be signalled to many, and to rais
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.failures.assembly import an_exception
 from reactive_runtime._core.failures.error_carrier import own_copy
-from reactive_runtime._core.failures.exits import contained, goes_up
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.queues.upstream import Relayed
 from reactive_runtime._core.runtime import primitives
@@ -35,6 +33,7 @@ from reactive_runtime._core.timeout_reason import awaited_by
 from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._operators.side_effects import DoOnNext
 from reactive_runtime._operators.sinks.loops import AsyncIteration, Iteration
+from reactive_runtime._operators.sinks.queueing import Putting, SupportsPut
 from reactive_runtime._operators.sinks.waiting import Overrun, Wait
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
 
@@ -46,17 +45,7 @@ __all__ = ["Disposable", "TerminalOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-T_in = TypeVar("T_in", contravariant=True)
 R = TypeVar("R")
-
-SEEN: Final = 16
-"""How many executors a sink that waits remembers. It looks at any other whenever a flow begins there."""
-
-
-class SupportsPut(Protocol[T_in]):
-    """What elements can be put into: the queues of `queue` and of `multiprocessing`."""
-
-    def put(self, item: T_in, /) -> object: ...
 
 
 class TerminalOperators(FlowBase[T_co]):
@@ -414,7 +403,7 @@ class TerminalOperators(FlowBase[T_co]):
                 f"to_queue: put of {instead(queue)} is a coroutine function, which no thread awaits: use a queue.Queue,"
                 " or `async for` over the flow and await put there"
             )
-        putting = _Putting(queue, end)
+        putting = Putting(queue, end)
         self._run(putting)
         return putting.future
 
@@ -477,11 +466,11 @@ class _Functions(Generic[T]):
         on_complete: Callable[[], object] | None,
         demand: int,
     ) -> None:
-        self.on_checked_next = on_next  # for a drain of ours, which checks: the function itself, no call in between
+        self.on_checked_next = on_next  # a drain of the package checks elements: it calls the function directly
         self._on_error = on_error
         self._on_complete = on_complete
         self._demand = demand
-        self._subscription: Subscription | None = None  # serial signals own it (1.3)
+        self._subscription: Subscription | None = None  # the signals own it, which are serial (1.3)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
@@ -516,12 +505,12 @@ class _Last(Generic[T]):
     __slots__ = ("_element", "_subscription", "_wait", "future", "number")
 
     def __init__(self, wait: Wait | None = None) -> None:
-        """`wait`: of the thread that waits for the future."""
+        """`wait`: the wait of the thread that waits for the future."""
         self.future: primitives.Future[T | None] = primitives.Future()
         self._wait = wait
-        self._element: T | None = None  # serial signals own it (1.3)
+        self._element: T | None = None  # the signals own it, which are serial (1.3)
         self._subscription: Subscription | None = None
-        self.number = 0  # serial signals own it; how many elements have come. Looked at by `block`
+        self.number = 0  # the signals own it; how many elements have come. `block` reads it
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
@@ -536,7 +525,7 @@ class _Last(Generic[T]):
         subscription.request(MAX_DEMAND)
 
     def running(self) -> PulledSubscription | None:
-        """What it is subscribed to: a look from any thread."""
+        """The subscription, for a look from any thread."""
         subscription = None if self._subscription is None else Relayed.unwrapped(self._subscription)
         return subscription if isinstance(subscription, PulledSubscription) else None
 
@@ -559,14 +548,14 @@ class _Last(Generic[T]):
 
 
 def _result(future: primitives.Future[T]) -> T:
-    """The result of a future that is done. `Future.result` takes an error of the truth value False for none."""
+    """The result of a future that is done. `Future.result` would ignore an error whose truth value is False."""
     error = future.exception()
     if error is None:
         return future.result()
     try:
         raise error
     finally:
-        del error, future  # or its traceback has it, and it the traceback
+        del error, future  # break a cycle: the traceback refers to this frame
 
 
 def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
@@ -585,126 +574,15 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
         if not last.future.done():
             wait.until(last.future, timeout)
         return _result(last.future)
-    except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
+    except BaseException as error:  # a timeout, a Ctrl-C; the cancel does nothing if the flow itself has failed
         late = isinstance(error, TimeoutError) and not last.future.done()
         waited = awaited_by(running) if late else ""
         cancelled = last.future.cancel()
         if isinstance(error, TimeoutError) and not cancelled:
-            return _result(last.future)  # it has ended just now; or the error is its own
+            return _result(last.future)  # the flow has just ended; or the error is its own
         if not late:
             raise
         came = f"{last.number} element{'s' * (last.number != 1)} had come"
         raise TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}") from None
     finally:
         wait.over()
-
-
-class _Putting:
-    """Puts elements into a queue, and what ends them, exactly once.
-
-    idle ──an element──▶ putting ──▶ idle … ──end, error, cancel──▶ over (final). The thread that makes it over puts the
-    end; a cancel while an element is being put leaves that to the thread that puts it.
-    """
-
-    shown_as: Final = "subscriber of to_queue"
-
-    __slots__ = ("_cancelled", "_end", "_lock", "_over", "_put", "_put_nowait", "_putting", "_subscription", "future")
-
-    def __init__(self, queue: SupportsPut[Any], end: object) -> None:
-        self.future: primitives.Future[None] = primitives.Future()
-        self._put: Callable[[Any], object] = queue.put
-        self._put_nowait: Callable[[Any], object] | None = getattr(queue, "put_nowait", None)
-        self._end = end
-        self._lock = primitives.Lock()
-        self._putting = False  # _lock; a thread of the flow is inside `put`
-        self._cancelled = False  # _lock
-        self._over = False  # _lock; final
-        self._subscription: Subscription | None = None  # serial signals own it (1.3)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        not_none("on_subscribe", subscription)
-        if self._subscription is not None:
-            subscription.cancel()  # 2.5
-            return
-        self._subscription = subscription
-        self.future.add_done_callback(self._done)
-        subscription.request(MAX_DEMAND)
-
-    def on_next(self, element: Any, /) -> None:
-        not_none("on_next", element)
-        with self._lock:
-            late = self._cancelled or self._over
-            self._putting = not late
-        if late:
-            dropping.element_dropped("it came after its future was cancelled", element)
-            return
-        failure: BaseException | None = None
-        try:
-            self._put(element)
-        except BaseException as error:
-            failure = error
-        with self._lock:
-            self._putting = False
-            over = self._over = self._cancelled or failure is not None
-        if over:
-            assert self._subscription is not None
-            self._subscription.cancel()
-            self._ended(failure)
-        if failure is not None and goes_up(failure):
-            raise failure
-
-    def on_error(self, error: BaseException, /) -> None:
-        error = signalled_error(error, "the publisher")
-        if self._is_last():
-            self._ended(error)
-        else:
-            dropping.error_dropped("a flow failed after its future was cancelled", error)
-
-    def on_complete(self) -> None:
-        if self._is_last():
-            self._ended(None)
-
-    def _is_last(self) -> bool:
-        with self._lock:
-            first, self._over = not self._over, True
-        return first
-
-    def _ended(self, failure: BaseException | None) -> None:
-        """Put the end, on the flow's thread, which may wait for room, and then set the future."""
-        self._put_end()
-        if not self.future.set_running_or_notify_cancel():
-            if failure is not None:
-                dropping.error_dropped("a flow failed after its future was cancelled", failure)
-        elif failure is not None:
-            self.future.set_exception(own_copy(an_exception(failure)))
-        else:
-            self.future.set_result(None)
-
-    def _put_end(self) -> None:
-        try:
-            self._put(self._end)
-        except BaseException as error:
-            dropping.raised("to_queue: the end could not be put", error)
-
-    def _done(self, future: primitives.Future[None]) -> None:
-        """The future was cancelled, on any thread, which does not wait (3.5)."""
-        if not future.cancelled():
-            return
-        assert self._subscription is not None
-        self._subscription.cancel()
-        with self._lock:
-            self._cancelled = True
-            mine = not (self._putting or self._over)
-            self._over = self._over or mine
-        if mine and not self._put_at_once():
-            primitives.Thread(target=contained, args=(self._put_end,), name="reactive-end", daemon=True).start()
-
-    def _put_at_once(self) -> bool:
-        """Put the end, if there is room."""
-        if self._put_nowait is None:
-            return False
-        try:
-            self._put_nowait(self._end)
-        except Exception:
-            return False
-        return True

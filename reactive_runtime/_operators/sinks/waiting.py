@@ -13,8 +13,9 @@ from reactive_runtime._core.sources.core_flow import Use, resources_of, uses_of
 from reactive_runtime._core.sources.flow_source import IterableSource
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._core.timeout_reason import kept_by
+from reactive_runtime._executors.shared_clock import shared_clock
 from reactive_runtime._operators.flow_base import FlowBase
-from reactive_runtime.executors import blocking_is_allowed, runs_here, shared_clock
+from reactive_runtime.executors import blocking_is_allowed, runs_here
 
 __all__ = ["Overrun", "Wait"]
 
@@ -27,33 +28,33 @@ SEEN: Final = 16
 class Wait:
     """How a sink waits for its flow, on the thread that makes this.
 
-    A flow that needs the very thread that waits for it may never end. What the flow needs is known from its plan, but
-    for the flows that a user's function makes: an operator that is about to subscribe to one reports it (`begins`), on
-    any thread. Whether this thread is one of those that it needs, only this thread knows: it is woken for each executor
-    that is new, and looks (`_look`).
+    A flow that needs the very thread that waits for it may never end. The plan of the flow names its executors, but not
+    those of flows that a user's function makes: an operator that is about to subscribe to one reports it (`begins`), on
+    any thread. Only the waiting thread knows whether an executor runs on it: `begins` wakes it for each new executor,
+    and it looks (`_look`).
     """
 
     __slots__ = ("_lock", "_news", "_over", "_seen", "_sink", "_source", "_wake_up")
 
     def __init__(self, sink: str, source: FlowBase[Any]) -> None:
-        """RuntimeError where the flow needs this thread, as far as its plan says."""
+        """Raise RuntimeError if the plan of the flow needs this thread."""
         self._sink = sink
         self._source = source
         self._wake_up: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
         self._lock = primitives.Lock()
-        self._over = blocking_is_allowed()  # _lock; there is nothing to look for any more
-        self._news: list[tuple[FlowBase[Any], str]] = []  # _lock; made flows, and the operators that they are for
-        self._seen: tuple[Any, ...] = ()  # _lock; executors that were looked at; read without
+        self._over = blocking_is_allowed()  # _lock; the wait is over
+        self._news: list[tuple[FlowBase[Any], str]] = []  # _lock; flows that functions made, each with its operator
+        self._seen: tuple[Any, ...] = ()  # _lock; executors that the thread has looked at; read without the lock
         if not self._over:
             self._refuse((use for part in source._parts() for use in part.uses()), "")
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
         """See `drains.drain_context.Waiter`."""
         seen = self._seen
-        if self._over:  # a look without the lock: it saves what follows
+        if self._over:  # a look without the lock saves the rest
             return
         flow_source = source._source
-        # Most are of this kind; what follows would find the same.
+        # Most flows are of this kind; the rest would find the same.
         if type(flow_source) is IterableSource and flow_source.executor in seen:
             return
         for resource in resources_of(source):
@@ -68,21 +69,21 @@ class Wait:
                     wake_up.release()
 
     def prepare(self) -> None:
-        """Called before it waits: from now on it may be woken."""
+        """Let other threads wake this one from now on. Called before it waits."""
         with self._lock:
             self._wake_up = primitives.Semaphore(0)
 
     def wake(self) -> None:
-        """The flow has something, or has ended. Any thread, after `prepare`."""
+        """Wake the thread: the flow has an element, or has ended. Any thread calls it, after `prepare`."""
         assert self._wake_up is not None
         self._wake_up.release()
 
     def a_moment(self, seconds: float | None = None) -> bool:
-        """Wait until it is woken; False: `seconds`, or the longest wait, have passed.
+        """Wait until another thread calls `wake`. False: `seconds`, or the longest wait, have passed.
 
-        RuntimeError where the flow needs this thread.
+        Raise RuntimeError if the flow needs this thread.
         """
-        if self._news:  # a look without the lock: what comes now wakes it
+        if self._news:  # a look without the lock: a later report wakes this thread
             self._look()
         assert self._wake_up is not None
         return self._wake_up.acquire(timeout=primitives.one_wait(seconds))
@@ -99,7 +100,7 @@ class Wait:
                 raise TimeoutError
 
     def over(self) -> None:
-        """It waits no more."""
+        """End the wait."""
         with self._lock:
             self._over = True
             self._news, self._seen = [], ()
@@ -132,7 +133,7 @@ class Overrun:
     def __init__(
         self, sink: str, shown: FlowBase[Any], seconds: float, subscription: Callable[[], PulledSubscription | None]
     ) -> None:
-        """The thread that makes this is about to run the flow. `subscription`: to it, as soon as there is one."""
+        """The thread that makes this is about to run the flow. `subscription`: gives it, once there is one."""
         self._sink = sink
         self._shown = shown
         self._seconds = seconds
@@ -140,11 +141,11 @@ class Overrun:
         self._ident = primitives.get_ident()
         self._thread = primitives.current_thread().name
         self._future: primitives.Future[None] | None = None
-        with suppress(RuntimeError):  # at the end of the interpreter no thread begins
+        with suppress(RuntimeError):  # no thread begins at the end of the interpreter
             self._future = shared_clock().schedule(seconds, self._log)
 
     def over(self) -> None:
-        """The flow has given the thread back."""
+        """Note that the flow has given the thread back."""
         if self._future is not None:
             self._future.cancel()
 

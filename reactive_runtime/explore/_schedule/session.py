@@ -11,9 +11,9 @@ from types import CodeType, ModuleType
 from typing import Any, Final, Literal
 
 import reactive_runtime
-from reactive_runtime import executors
 from reactive_runtime._core.fusion import fuse
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime._executors.shared_clock import forget_shared_clock
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._checks.observations import Observations, expectation, expected_in, observing
@@ -154,7 +154,7 @@ class Session:
         scheduler.choose = lambda ready, me: ready[0]
         self.watcher.begin()
         scheduler.begin()
-        executors.forget_shared_clock()
+        forget_shared_clock()
         try:
             state = self._set_up(program)
             return parts_of_state(state)
@@ -245,7 +245,7 @@ class Session:
             self.watcher.show(True)
         scheduler.begin()
         scheduler.excepthook = hook = threads.excepthook()  # a program may set another, which is not to outlive the run
-        executors.forget_shared_clock()  # its threads were those of the run before
+        forget_shared_clock()  # its threads were those of the run before
         state: Any = None
         try:
             state = self._set_up(program)

@@ -28,11 +28,11 @@ from operator import is_not
 from types import CellType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
-from reactive_runtime import executors
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.failures import dropping, exits
 from reactive_runtime._core.fusion import fuse
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime._executors import shared_clock
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted
@@ -93,7 +93,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "pause", threads.pause
     yield primitives, "sleep", threads.sleep
     yield primitives, "SPINS", 1
-    yield executors, "_shared", None
+    yield shared_clock, "_shared", None
     yield dropping, "active_handler", _outside(dropping.active_handler)
     yield logging.Logger, "handle", _outside(logging.Logger.handle)
     import asyncio  # takes longer than all the rest

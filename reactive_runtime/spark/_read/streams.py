@@ -20,7 +20,7 @@ from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import one_of
 from reactive_runtime._flow import Flow
-from reactive_runtime._operators.creating import Emitter
+from reactive_runtime._operators.sources.creating import Emitter
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._feed.segments import local_path
 from reactive_runtime.spark._read.frames import Rows, flow_of_rows

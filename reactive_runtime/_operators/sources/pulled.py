@@ -1,25 +1,20 @@
-"""Where flows come from. Each source is cold: every subscriber gets the elements from the first one on."""
+"""Sources of values that are at hand, of iterables and of publishers.
+
+Each source is cold: every subscriber gets the elements from the first one on.
+"""
 
 from __future__ import annotations
 
 import builtins
-import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
-from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
-from reactive_runtime._core import garbage_collection
-from reactive_runtime._core.drains.combinator import Combinator, Elements, InnerSubscription
 from reactive_runtime._core.failures.assembly import AssemblyLocation, assembly_location, note_assembly
-from reactive_runtime._core.failures.error_carrier import SignalledError
-from reactive_runtime._core.failures.exits import each
-from reactive_runtime._core.fusion.step import Each, Step, describe
+from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime.arguments import check_callable, is_coroutine_function
 from reactive_runtime._core.sources.flow_source import IterableSource, PublisherSource
 from reactive_runtime._core.sources.naming import instead, is_publisher, kind_of, no_publisher
-from reactive_runtime._operators.flow_base import as_flow, combinator_flow, flow_of, foreign
+from reactive_runtime._operators.flow_base import flow_of, foreign
 from reactive_runtime._spec import Publisher, Subscriber, Subscription
 from reactive_runtime._support.shown import shown
 
@@ -29,11 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Sources"]
 
 T = TypeVar("T")
-R = TypeVar("R")
 S = TypeVar("S")
 
 _AT_HAND = (list, tuple, builtins.range, str, bytes, bytearray, dict, set, frozenset)
-"""What is iterated without a user's code."""
+"""Types whose iterators run no code of the user."""
 
 
 class Sources:
@@ -345,88 +339,6 @@ class Sources:
         return foreign(publisher)
 
     @staticmethod
-    def from_callable(fn: Callable[[], T]) -> Flow[T]:
-        """One element: what `fn()` returns.
-
-        Args:
-            fn: Called once for each subscriber, when the element is demanded.
-
-        Returns:
-            A flow of one element. It fails with the error that `fn` raises, and with TypeError where `fn` returns None,
-            which is not an element (2.13).
-
-        Raises:
-            TypeError: `fn` cannot be called.
-
-        Demand:
-            The first demand calls `fn`.
-
-        Cancellation:
-            Ends the flow. A call that is under way goes on, and its result is dropped, to the hook.
-
-        Thread:
-            `fn` is called on the thread that requests; with `subscribe_on`, or behind `publish_on`, on that executor.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> Flow.from_callable(lambda: 7).block()
-            7
-
-        Origin:
-            `fromCallable` of RxJava.
-        """
-        check_callable("from_callable", "fn", fn)
-        once = (fn,)
-        called: Flow[T] = flow_of(IterableSource("", lambda: once, single=True, synchronous=True))._then(_Call(fn))
-        return called
-
-    @staticmethod
-    def from_file(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> Flow[str]:
-        """The lines of a text file, without their ends.
-
-        Args:
-            path: The file, which is opened for each subscriber.
-            encoding: The name of a codec of Python.
-
-        Returns:
-            A flow of lines. It fails with the error of opening, reading or decoding, a LookupError where there is no
-            such codec.
-
-        Raises:
-            TypeError: `path` is no path, or `encoding` is not a str.
-
-        Demand:
-            The first demand opens the file. Lines are read by demand.
-
-        Cancellation:
-            Closes the file. So does the end.
-
-        Thread:
-            Reading blocks the thread that requests: with `subscribe_on` it is one of an executor.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> Flow.from_file("LICENSE").first().block()
-            'MIT License'
-
-        Origin:
-            The text files of Python.
-        """
-        try:
-            name = os.fspath(path)
-        except TypeError:
-            raise TypeError(f"from_file: path must be a str or an os.PathLike, not {instead(path)}") from None
-        if not isinstance(encoding, str):
-            raise TypeError(f"from_file: encoding must be a str, not {type(encoding).__name__}")
-
-        def lines() -> Iterator[str]:
-            with open(name, encoding=encoding) as file:
-                for line in file:
-                    yield line.rstrip("\r\n")
-
-        return flow_of(IterableSource(f"from_file({os.path.basename(name)})", lines, location=assembly_location()))
-
-    @staticmethod
     def generate(initial: S, fn: Callable[[S], tuple[T, S] | None]) -> Flow[T]:
         """Elements made of a state, one after the other.
 
@@ -471,84 +383,6 @@ class Sources:
 
         return flow_of(IterableSource(f"generate({describe(fn)})", states, location=assembly_location()))
 
-    @staticmethod
-    def defer(fn: Callable[[], Publisher[T]]) -> Flow[T]:
-        """The publisher that `fn()` returns, made for each subscriber.
-
-        Args:
-            fn: Called once for each subscriber, when it subscribes. It returns a publisher.
-
-        Returns:
-            A flow of that publisher's signals. It fails with the error that `fn` raises, and with TypeError where the
-            result is no publisher.
-
-        Raises:
-            TypeError: `fn` cannot be called.
-
-        Demand:
-            Passes to the publisher.
-
-        Cancellation:
-            Passes to the publisher.
-
-        Thread:
-            `fn` is called on the thread that subscribes; with `subscribe_on`, on its executor.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.defer(lambda: Flow.range(2)))
-            [0, 1]
-
-        Origin:
-            `defer` of Rx.
-        """
-        check_callable("defer", "fn", fn)
-        return combinator_flow(f"defer({describe(fn)})", lambda: _Defer(fn))
-
-    @staticmethod
-    def using(resource: Callable[[], AbstractContextManager[R]], fn: Callable[[R], Publisher[T]]) -> Flow[T]:
-        """The publisher `fn(item)`, where `with resource() as item` lasts for the subscription.
-
-        The context manager is left when the publisher has ended, failed or been cancelled, before the subscriber gets
-        the end. Its `__exit__` gets the error. At a cancel (also by an operator, as `take`, or by an error further
-        downstream) it gets a GeneratorExit: so Python does where a generator is closed inside of a `with`, and a
-        transaction rolls back.
-
-        Args:
-            resource: Makes the context manager, one for each subscriber.
-            fn: Called with what the context manager gives. It returns a publisher.
-
-        Returns:
-            A flow of that publisher's signals. It fails with the error that `resource`, `fn` or the context manager
-            raises, and with TypeError where the result of `fn` is no publisher.
-
-        Raises:
-            TypeError: `resource` or `fn` cannot be called.
-
-        Demand:
-            The first demand enters the context manager: in Rx it is the subscription. Demand passes to the publisher.
-
-        Cancellation:
-            Passes to the publisher, and leaves the context manager after it. An error that this raises goes to the
-            hook.
-
-        Thread:
-            The context manager is entered, and `fn` is called, on the thread that requests; with `subscribe_on`, on its
-            executor.
-
-        Example:
-            >>> import io
-            >>> from reactive_runtime import Flow
-            >>> list(Flow.using(lambda: io.StringIO("a b"), lambda file: Flow.from_iterable(file.read().split())))
-            ['a', 'b']
-
-        Origin:
-            `using` of Rx, `with` of Python.
-        """
-        check_callable("using", "resource", resource)
-        check_callable("using", "fn", fn)
-        return combinator_flow(f"using({describe(resource)}, {describe(fn)})", lambda: _Using(resource, fn))
-
 
 class _Failing:
     """Fails each of its subscribers."""
@@ -565,7 +399,7 @@ class _Failing:
             subscriber.on_error(self.made(self.failure))
 
     def made(self, function: Callable[[], Any]) -> BaseException:
-        """What the function returns; where it raises, what it raises."""
+        """The error that the function returns, or raises."""
         title = f"error({describe(function)})"
         try:
             failure = function()
@@ -583,7 +417,7 @@ class _Nothing:
     """The subscription of a publisher that never has an element."""
 
     def __repr__(self) -> str:
-        """How it is named where it is waited for."""
+        """Its name in the message of a wait."""
         return "a source that has no element"
 
     def request(self, n: int, /) -> None:
@@ -598,97 +432,4 @@ class _Silent:
         subscriber.on_subscribe(_Nothing())
 
 
-class _Call(Step[Callable[[], T], T]):
-    name = "from_callable"
-
-    def __init__(self, fn: Callable[[], T]) -> None:
-        self.fn = fn
-
-    def on_next(self, element: Callable[[], T]) -> Each[T]:
-        result = self.fn()
-        if result is None:
-            raise TypeError(f"{self}: the function returned None, and None is not an element (2.13)")
-        yield result
-
-    def __str__(self) -> str:
-        return f"from_callable({describe(self.fn)})"
-
-
-class _Defer(Combinator):
-    def __init__(self, fn: Callable[..., Publisher[Any]]) -> None:
-        super().__init__()
-        self.fn = fn
-
-    def elements(self) -> Elements:
-        yield from self.home()
-        yield from self.relay(self.made())
-
-    def made(self, *arguments: Any) -> InnerSubscription:
-        """Subscribe to what the function returns."""
-        publisher = self.call(self.fn, *arguments)
-        if not is_publisher(publisher):
-            kind = no_publisher(publisher)
-            raise self.fault(TypeError(f"{self.title}: the function must return a publisher, not {kind}"))
-        return self.inner(as_flow(self.title, "the result", publisher), alone=True)
-
-
-class _Using(_Defer):
-    def __init__(
-        self, resource: Callable[[], AbstractContextManager[Any]], fn: Callable[[Any], Publisher[Any]]
-    ) -> None:
-        super().__init__(fn)
-        self.resource = resource
-
-    def elements(self) -> Elements:
-        yield from self.demand()
-        yield from self.home()
-        passed: BaseException | None = None
-        try:
-            resource = _Resource(self.call(self.resource))
-            with resource as item:
-                inner = self.made(item)
-                try:
-                    yield from self.relay(inner)
-                except BaseException as error:
-                    passed = error
-                    raise
-                finally:  # before the resource goes
-                    if isinstance(passed, GeneratorExit) and garbage_collection.inside():
-                        resource.first = partial(self.leave, inner)
-                    else:
-                        self.leave(inner)
-        except Exception as error:
-            if error is not passed:  # of `__enter__` or `__exit__`
-                self.fault(error)
-            raise
-
-
-class _Resource:
-    """A user's context manager: it hears of the error that was signalled, without the carrier."""
-
-    def __init__(self, manager: AbstractContextManager[Any]) -> None:
-        self.manager = manager
-        self.first: Callable[[], object] | None = None
-        """What comes before it goes, where a collection of garbage ends it: both on another thread."""
-
-    def __enter__(self) -> Any:
-        kind = type(self.manager)
-        if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
-            raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol")
-        return self.manager.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        if self.first is not None:
-            garbage_collection.outside(
-                partial(each, [self.first, partial(self.manager.__exit__, kind, error, traceback)])
-            )
-            return None
-        if isinstance(error, SignalledError):
-            error = error.error
-            return self.manager.__exit__(type(error), error, error.__traceback__)
-        return self.manager.__exit__(kind, error, traceback)
-
-
-_: type[Subscription] = _Nothing  # mypy holds it to the protocol
+_: type[Subscription] = _Nothing  # mypy checks it against the protocol

@@ -227,12 +227,12 @@ class Emitter(Generic[T]):
     """
 
     def __init__(self, buffer: SubscriberBuffer, overflow: str, note_assembly: Callable[[BaseException], None]) -> None:
-        """`note_assembly` notes on an error of its own where it was put into the flow."""
+        """`note_assembly` adds the line of the program that made the flow to an error of the emitter."""
         self._buffer = buffer
         self._note_assembly = note_assembly
         self._overflow = overflow
         self._lock = primitives.Lock()
-        self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
+        self._on_cancel: list[Callable[[], object]] = []  # _lock; the functions of `on_cancel` that are not yet called
         self._over = False  # _lock; the subscriber has gone, or has had the end
 
     def emit(self, element: T) -> EmitResult:
@@ -374,7 +374,7 @@ class _OfFuture(Combinator):
         return f"its future, {shown(self.future)}"
 
     def wake(self) -> None:
-        """The future is done."""
+        """Wake the drain: the future is done."""
         self.drain.heard_from()
 
     def closed(self) -> None:
@@ -386,7 +386,7 @@ class _OfFuture(Combinator):
 
 
 class _Waiting:
-    """The flows that wait for one future, by one callback: a future keeps its callbacks until it is done."""
+    """The flows that wait for one future, with one callback: a future keeps its callbacks until it is done."""
 
     def __init__(self) -> None:
         self.lock = primitives.Lock()
@@ -395,31 +395,31 @@ class _Waiting:
         self.error: BaseException | None = None  # lock; the future took no callback
 
     def add(self, flow: _OfFuture) -> None:
-        """Wake the flow when the future is done; a flow that comes later looks for itself."""
+        """Wake the flow when the future is done; a flow that comes later looks at the future."""
         with self.lock:
             if not self.done:
                 self.flows[flow] = None
 
     def remove(self, flow: _OfFuture) -> None:
-        """The flow waits no more."""
+        """Remove a flow that waits no more."""
         with self.lock:
             self.flows.pop(flow, None)
 
     def fail(self, error: BaseException) -> None:
-        """There is no callback, and will be none."""
+        """Note that the future took no callback."""
         with self.lock:
             self.error = error
         self.called(None)
 
     def check(self) -> None:
-        """Raise what the future answered when it was given the callback."""
+        """Raise the error that the future raised when it got the callback."""
         with self.lock:
             error = self.error
         if error is not None:
             raise RuntimeError(f"from_future: the future takes no callback: {error}") from error
 
     def called(self, future: Any) -> None:
-        """The callback."""
+        """Wake all flows. The future calls it."""
         with self.lock:
             self.done = True
             flows, self.flows = self.flows, {}
@@ -428,21 +428,23 @@ class _Waiting:
 
 
 _lock: Final = primitives.Lock()
-_waiting: Final[WeakKeyDictionary[Any, _Waiting]] = WeakKeyDictionary()  # _lock; one for each future waited for
+_waiting: Final[WeakKeyDictionary[Any, _Waiting]] = (
+    WeakKeyDictionary()
+)  # _lock; one for each future that flows wait for
 
 
 def _waiting_for(future: Any) -> _Waiting:
-    """The one for this future; the first flow that asks gives the future its callback."""
+    """The `_Waiting` of a future; the first flow that asks gives the future its callback."""
     mine = _Waiting()
     try:
         with _lock:
             waiting = _waiting.setdefault(future, mine)
-    except TypeError:  # a future of another kind, which can't be a key: it gets a callback for each flow
+    except TypeError:  # a future of another kind can't be a key: it gets a callback for each flow
         waiting = mine
     if waiting is mine:
         called = partial(contained, waiting.called)  # on a pool's worker, on a user's loop
         try:
-            if hasattr(future, "get_loop"):  # asyncio's, which belongs to the thread of its loop
+            if hasattr(future, "get_loop"):  # a future of asyncio belongs to the thread of its loop
                 future.get_loop().call_soon_threadsafe(future.add_done_callback, called)
             else:
                 future.add_done_callback(called)
@@ -460,11 +462,11 @@ class _OfAsync(Combinator):
         self.supplier = supplier
         self.buffer = SubscriberBuffer(prefetch, on_room=self._more)
         self.loop: asyncio.AbstractEventLoop | None = None
-        # The loop's thread owns these:
+        # The loop's thread owns these fields:
         self.task: asyncio.Task[None] | None = None
         self.room: asyncio.Event | None = None
-        self.under_way: activity.UnderWay | None = None  # None, too, while it waits for room; set before it begins
-        self.asking = True  # the task waits for the iterable; else it sees for itself whether more is wanted
+        self.under_way: activity.UnderWay | None = None  # also None while the task waits for room; set before it begins
+        self.asking = True  # the task waits for the iterable; otherwise it looks whether more is demanded
 
     def elements(self) -> Elements:
         self.buffer.heard = self.heard
@@ -472,7 +474,7 @@ class _OfAsync(Combinator):
         elements = self.buffer.open()
         yield from self.demand()
         self.loop = eventloop.borrow()
-        eventloop.borrow()  # once more, for the task: at the end it may have an iterator to close
+        eventloop.borrow()  # borrow the loop once more, for the task: at the end it may have an iterator to close
         self.under_way = self._begun()
         eventloop.call(self.loop, self._begin, self.loop)
         while True:
@@ -491,7 +493,7 @@ class _OfAsync(Combinator):
             eventloop.call(self.loop, self._signal, self._begun())
 
     def _signal(self, under_way: activity.UnderWay | None) -> None:
-        """Let the task go on, which is under way from now on, if it was not."""
+        """Let the task go on; the activity counts it from now on."""
         if under_way is not None and self.under_way is None and self.task is not None and not self.task.done():
             self.under_way, under_way = under_way, None
         if self.room is not None:
@@ -540,7 +542,7 @@ class _OfAsync(Combinator):
                     if self.buffer.gone():
                         return
                     given += 1
-                    if given % BATCH == 0:  # an iterable that never waits lets the other tasks of the loop have a turn
+                    if given % BATCH == 0:  # let the other tasks of the loop have a turn, if the iterable never waits
                         await asyncio.sleep(0)
                     self.asking = True
             finally:
@@ -567,7 +569,7 @@ class _OfAsync(Combinator):
     def _cancel(self, under_way: activity.UnderWay | None) -> None:
         if self.asking and self.task is not None:
             self.task.cancel()
-        self._signal(under_way)  # elsewhere a cancel would interrupt what closes the iterator
+        self._signal(under_way)  # elsewhere a cancel would interrupt the close of the iterator
 
     def pushes(self) -> bool:
         return True

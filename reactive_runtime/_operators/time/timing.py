@@ -9,21 +9,23 @@ is shut down ends the flow with RejectedError. With the end of the flow its time
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Combinator, Elements, Timer
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, one_of, seconds_of
+from reactive_runtime._executors.shared_clock import clock_used
+from reactive_runtime._executors.virtual_time import SECOND, nanoseconds_of, now_ns
 from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow
+from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
-from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
+from reactive_runtime.executors import clock_in
 
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["TimingOperators"]
+__all__ = ["WAITING", "Timed", "TimingOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -240,138 +242,7 @@ class TimingOperators(FlowBase[T_co]):
         uses = (clock_used(clock),) if flow is None else (clock_used(clock), flow)
         return combinator_flow(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
 
-    def debounce(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
-        """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
-
-        Dropped elements go to the hook.
-
-        Args:
-            seconds: How long no other element comes; 0 or more.
-            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
-                the context; see `executors.clock_of`.
-
-        Returns:
-            A flow of some of the elements. The last element comes with the end. An error of the source comes at once,
-            and what waits goes to the hook. It fails with RejectedError when the clock is shut down.
-
-        Raises:
-            TypeError: `seconds` is no number, or `clock` has no clock.
-            ValueError: `seconds` is negative or not finite.
-
-        Demand:
-            Of the source everything is requested, 256 elements at a time. An element that is due and has no demand
-            waits, until a newer one is due.
-
-        Cancellation:
-            Passes through. What waits then goes to the hook.
-
-        Thread:
-            Elements come on the clock's thread, or on one of the few daemon threads of the shared clock; the last one
-            on the thread on which the source completes; one that waited for demand, on the thread that requests.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> from reactive_runtime.executors import VirtualTimeExecutor
-            >>> clock = VirtualTimeExecutor()
-            >>> keys = Flow.interval(1, clock=clock).take(3)
-            >>> _ = keys.debounce(2, clock=clock).subscribe(print)
-            >>> clock.advance(9)
-            2
-
-        Origin:
-            `debounce` of Rx.
-        """
-        seconds_of("debounce", "seconds", seconds)
-        check_clock("debounce", clock)
-        return combinator_flow(
-            f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock_used(clock),)
-        )
-
-    def throttle(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
-        """An element, and then none for `seconds`; those that come meanwhile are dropped, to the hook.
-
-        Args:
-            seconds: How long no other element goes on; 0 or more.
-            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
-                the context; see `executors.clock_of`. It is asked for the time, and runs nothing.
-
-        Returns:
-            A flow of some of the elements, with the end of the source.
-
-        Raises:
-            TypeError: `seconds` is no number, or `clock` has no clock.
-            ValueError: `seconds` is negative or not finite.
-
-        Demand:
-            Passes to the source, exactly. For each element that is dropped, one more is requested.
-
-        Cancellation:
-            Passes through.
-
-        Thread:
-            Elements go on on the thread of the source; without an executor it runs on the thread that requests.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> from reactive_runtime.executors import VirtualTimeExecutor
-            >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock=clock).take(5).throttle(2, clock=clock).subscribe(print)
-            >>> clock.advance(9)
-            0
-            2
-            4
-
-        Origin:
-            `throttleFirst` of Rx.
-        """
-        seconds_of("throttle", "seconds", seconds)
-        check_clock("throttle", clock)
-        return combinator_flow(
-            f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, self), self, uses=(clock_used(clock),)
-        )
-
-    def sample(self, sampler: Publisher[object]) -> Flow[T_co]:
-        """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
-
-        Elements that are followed before the next sample are dropped, to the hook.
-
-        Args:
-            sampler: A publisher, each element of which takes a sample. It is subscribed to before the source.
-
-        Returns:
-            A flow of some of the elements. It completes with either, the last element first, and cancels the other. An
-            error of either comes at once, and what waits goes to the hook.
-
-        Raises:
-            TypeError: `sampler` is no publisher.
-
-        Demand:
-            Of both everything is requested, 256 elements at a time. An element that was sampled and has no demand
-            waits, until a newer one takes its place.
-
-        Cancellation:
-            Passes to both. What waits then goes to the hook.
-
-        Thread:
-            Elements come on the thread on which `sampler` signals; the last one on that of the one that completes; one
-            that waited for demand, on the thread that requests.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> from reactive_runtime.executors import VirtualTimeExecutor
-            >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock=clock).take(5).sample(Flow.interval(2.4, clock=clock)).subscribe(print)
-            >>> clock.advance(9)
-            1
-            3
-            4
-
-        Origin:
-            `sample` of Rx.
-        """
-        flow = as_flow("sample", "sampler", sampler)
-        return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
-
+    @stateful
     def buffer_timeout(self, n: int, seconds: float, *, clock: Clock | None = None) -> Flow[list[T_co]]:
         """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them.
 
@@ -425,56 +296,8 @@ class TimingOperators(FlowBase[T_co]):
             uses=(clock_used(clock),),
         )
 
-    def rate_limit(self, n: int, *, clock: Clock | None = None, per: float = 1.0) -> Flow[T_co]:
-        """At most `n` elements in any stretch of `per` seconds; nothing is dropped.
 
-        Args:
-            n: How many elements; 1 or more.
-            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
-                the context; see `executors.clock_of`.
-            per: In how many seconds; above 0.
-
-        Returns:
-            A flow of the same elements, some of them later. It fails with RejectedError when the clock is shut down.
-
-        Raises:
-            TypeError: `n` is no int, `per` is no number, or `clock` has no clock.
-            ValueError: `n` is below 1, or `per` is not above 0 or not finite.
-
-        Demand:
-            More elements are requested when their time has come: a source that is pulled waits, one that pushes is held
-            back by its demand. At most `n` elements wait here.
-
-        Cancellation:
-            Passes through, and cancels the timer.
-
-        Thread:
-            Elements go on on the thread of the source; without an executor it runs on the thread that requests. After a
-            wait they may come on the clock's thread, or on one of the few daemon threads of the shared clock, where a
-            source without an executor then goes on.
-
-        Example:
-            >>> from reactive_runtime import Flow
-            >>> from reactive_runtime.executors import VirtualTimeExecutor
-            >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.range(3).rate_limit(2, clock=clock, per=5).subscribe(print)
-            0
-            1
-            >>> clock.advance(5)
-            2
-
-        Origin:
-            The rate limiters of back-ends.
-        """
-        at_least("rate_limit", "n", 1, n)
-        check_clock("rate_limit", clock)
-        seconds_of("rate_limit", "per", per, positive=True)
-        return combinator_flow(
-            f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, self), self, uses=(clock_used(clock),)
-        )
-
-
-class _Timed(Combinator):
+class Timed(Combinator):
     """Has a clock, and, but for `timer` and `interval`, a source."""
 
     hears = True
@@ -493,7 +316,7 @@ class _Timed(Combinator):
         self.clock = clock_in(drain.context) if self.given is None else self.given
 
     def now(self) -> int:
-        """The time in whole nanoseconds, as all that is reckoned here: sums of them are exact."""
+        """The time in whole nanoseconds, as all times here: their sums are exact."""
         return now_ns(self.clock)
 
     def after(self, ns: int) -> Timer:
@@ -506,7 +329,7 @@ class _Timed(Combinator):
         return True
 
 
-class _Timer(_Timed):
+class _Timer(Timed):
     def elements(self) -> Elements:
         timer = self.after(self.ns)
         while not (timer.due() and self.drain.demanded):
@@ -514,7 +337,7 @@ class _Timer(_Timed):
         yield 0
 
 
-class _Interval(_Timed):
+class _Interval(Timed):
     def __init__(self, seconds: float, clock: Clock | None, overflow: str, capacity: int) -> None:
         super().__init__(seconds, clock)
         self.overflow = overflow
@@ -553,14 +376,14 @@ class _Interval(_Timed):
         self.discard(*self.waiting)
 
 
-class _Delay(_Timed):
+class _Delay(Timed):
     def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[int, Any]] = deque()
-        self.ticked = False  # the time of one of those that wait has come
+        self.ticked = False  # an element that waits is due
 
     def _overdue(self) -> bool:
-        """Whether the time of the first that waits has come while it waited behind another one: it needs no timer."""
+        """Whether the first element became due while it waited behind another one: it needs no timer."""
         self.ticked = self.ticked and bool(self.waiting)
         return self.ticked and self.waiting[0][0] <= self.now()
 
@@ -597,7 +420,7 @@ class _Delay(_Timed):
         self.discard(*(element for _, element in self.waiting if element is not END))
 
 
-class _Timeout(_Timed):
+class _Timeout(Timed):
     def __init__(
         self, seconds: float, clock: Clock | None, source: FlowBase[Any], fallback: FlowBase[Any] | None
     ) -> None:
@@ -634,119 +457,7 @@ class _Timeout(_Timed):
         yield from self.relay(self.inner(self.fallback, made=True))
 
 
-class _OfLatest(_Timed):
-    """Keeps the latest element until its time has come."""
-
-    latest: Any = PENDING
-
-    def keep(self, element: Any) -> None:
-        if self.latest is not PENDING:
-            self.discard(self.latest, wanted=True)
-        self.latest = element
-
-    def take(self) -> Any:
-        latest, self.latest = self.latest, PENDING
-        return latest
-
-    def last_one(self) -> Elements:
-        """Deliver the element that is left at the end."""
-        while self.latest is not PENDING and not self.drain.demanded:
-            yield PENDING
-        if self.latest is not PENDING:
-            yield self.take()
-
-    def closed(self) -> None:
-        if self.latest is not PENDING:
-            self.discard(self.take())
-
-
-class _Debounce(_OfLatest):
-    due: Any = PENDING
-    """An element that is due, and waits for demand. One that comes meanwhile waits for its own time."""
-
-    def elements(self) -> Elements:
-        inner = self.inner(self.source, WAITING)
-        timer: Timer | None = None
-        while (element := inner.next_signal()) is not END:
-            if element is not PENDING:
-                self.keep(element)
-                if timer is None:
-                    timer = self.after(self.ns)
-                else:
-                    self.again(timer, self.ns)
-                continue
-            if timer is not None and self.latest is not PENDING and timer.due():
-                self.followed()
-                self.due = self.take()
-            if self.due is not PENDING and self.drain.demanded:
-                due, self.due = self.due, PENDING
-                yield due
-            else:
-                yield PENDING
-        if self.latest is PENDING:
-            self.latest, self.due = self.due, PENDING
-        self.followed()
-        yield from self.last_one()
-
-    def followed(self, *, wanted: bool = True) -> None:
-        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow is over."""
-        if self.due is not PENDING:
-            due, self.due = self.due, PENDING
-            self.discard(due, wanted=wanted)
-
-    def closed(self) -> None:
-        self.followed(wanted=False)
-        super().closed()
-
-
-class _Throttle(_Timed):
-    hears = False  # it only reads the clock
-
-    def elements(self) -> Elements:
-        inner = self.inner(self.source)
-        until: int | None = None
-        while (element := inner.next_if_demanded()) is not END:
-            if element is not PENDING:
-                if until is not None and self.now() < until:
-                    self.discard(element, wanted=True)
-                    continue
-                until = self.now() + self.ns
-            yield element
-
-
-class _Sample(_OfLatest):
-    def __init__(self, source: FlowBase[Any], sampler: FlowBase[Any]) -> None:
-        super().__init__(0, None, source)  # its clock is the sampler
-        self.sampler = sampler
-
-    def elements(self) -> Elements:
-        sampler = self.inner(self.sampler, WAITING)  # first: the source may keep the thread that subscribes
-        inner = self.inner(self.source, WAITING)
-        due = False
-        while True:
-            element = inner.next_signal()
-            if element is END:
-                break
-            if element is not PENDING:
-                self.keep(element)
-                if inner.pushes():
-                    continue
-            news = sampler.next_signal()
-            # With its last element it may have ended.
-            if news is END or (news is not PENDING and sampler.peek_end() is END):
-                break
-            due = due or (news is not PENDING and self.latest is not PENDING)
-            if due and self.latest is not PENDING and self.drain.demanded:
-                due = False
-                yield self.take()
-            elif element is PENDING and news is PENDING:
-                yield PENDING
-        self.leave(inner)  # neither is needed any more: the last element may wait for demand
-        self.leave(sampler)
-        yield from self.last_one()
-
-
-class _BufferTimeout(_Timed):
+class _BufferTimeout(Timed):
     def __init__(self, n: int, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.n = n
@@ -778,44 +489,3 @@ class _BufferTimeout(_Timed):
 
     def closed(self) -> None:
         self.discard(*self.batch)
-
-
-class _RateLimit(_Timed):
-    def __init__(self, n: int, per: float, clock: Clock | None, source: FlowBase[Any]) -> None:
-        super().__init__(per, clock, source)
-        self.n = n
-        self.held = False  # no element can go on for now
-
-    def elements(self) -> Elements:
-        inner = self.inner(self.source, self.n)
-        times: deque[int] = deque(maxlen=min(self.n, sys.maxsize))
-        timer: Timer | None = None
-        while True:
-            left = times[0] + self.ns - self.now() if len(times) == self.n else 0  # asked once: time goes on
-            self.held = left > 0
-            if self.held:
-                if timer is None:
-                    timer = self.after(left)
-                elif timer.due():
-                    self.again(timer, left)
-                if inner.peek_end() is END:
-                    return
-                yield PENDING
-                continue
-            if timer is not None:
-                timer.cancel()
-                self.timers.remove(timer)
-                timer = None
-            element = inner.next_if_demanded()
-            if element is END:
-                return
-            if element is not PENDING:
-                times.append(self.now())
-            yield element
-
-    def request(self, n: int) -> None:
-        if not self.held:
-            super().request(n)
-
-    def pushes(self) -> bool:
-        return super(_Timed, self).pushes()
