@@ -36,7 +36,7 @@ __all__ = ["DEPTH", "END", "InnerSubscription"]
 
 
 END: Final = sentinel("END", __name__)
-"""What an inner subscription gives when its upstream has completed."""
+"""Given by an inner subscription when its upstream has completed."""
 
 NOTHING: Final = sentinel("NOTHING", __name__)
 
@@ -64,7 +64,7 @@ class _Here:
 
     @staticmethod
     def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
-        """What the inner subscription pulls from."""
+        """The pollable source that the inner subscription pulls from."""
         if not steps:
             return plan.pollable(inner._prefetch)
         inner._steps = [step.copy() for step in steps]
@@ -416,4 +416,4 @@ class InnerSubscription:
                 self._pollable.close()
             finally:
                 self._iterator = None
-                dropping.held_dropped("a stream ended before it was delivered", held)
+                dropping.held_dropped(held)

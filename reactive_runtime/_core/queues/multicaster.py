@@ -232,7 +232,7 @@ class Reader(Pollable):
 
     def close(self) -> None:
         left, failure = self._multicaster.leave(self)
-        reason = "a stream ended before it was delivered"
+        reason = dropping.UNDELIVERED
         calls: list[Callable[[], object]] = [partial(dropping.elements_dropped, reason, left, self.heard)]
         if failure is not None:
             calls.append(partial(failure.left, self._drain))
