@@ -16,7 +16,8 @@ from typing import Any, Self, TypeVar
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.failure import Failure, Spread
-from reactive_runtime._core.queues.multicaster import EmitResult, Multicaster, wake_all
+from reactive_runtime._core.queues.emit_result import EmitResult
+from reactive_runtime._core.queues.multicaster import Multicaster, wake_all
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import (
