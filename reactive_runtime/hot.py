@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from reactive_runtime._core.failures.failure import Failure
-from reactive_runtime._core.queues.multicaster import EmitResult, Multicaster
+from reactive_runtime._core.queues.emit_result import EmitResult
+from reactive_runtime._core.queues.multicaster import Multicaster
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import (

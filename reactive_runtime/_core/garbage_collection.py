@@ -55,7 +55,7 @@ _has_gil: Final = primitives.has_gil()
 
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself: `collects`, whether the garbage collector runs on it, once it has run there."""
+"""The state of each thread: `collects`, whether the garbage collector runs on it, once it has run there."""
 
 
 def _collects(phase: str, info: dict[str, Any], here: Any = here) -> None:

@@ -36,7 +36,7 @@ __all__ = ["DEPTH", "END", "InnerSubscription"]
 
 
 END: Final = sentinel("END", __name__)
-"""What an inner subscription gives when its upstream has completed."""
+"""Given by an inner subscription when its upstream has completed."""
 
 NOTHING: Final = sentinel("NOTHING", __name__)
 
@@ -64,9 +64,10 @@ class _Here:
 
     @staticmethod
     def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
-        """What the inner subscription pulls from."""
-        if steps:
-            inner._steps = [step.copy() for step in steps]
+        """The pollable source that the inner subscription pulls from."""
+        if not steps:
+            return plan.pollable(inner._prefetch)
+        inner._steps = [step.copy() for step in steps]
         return plan.pollable(inner._upstream(inner._prefetch))
 
 
@@ -156,10 +157,11 @@ class InnerSubscription:
         own, and so goes on while it is not polled.
         """
         plan = source._source.plan()
+        executor = plan.executor
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
         wiring = _chosen(plan, steps, apart, ahead, depth)
         self.drain = drain
-        self._heard = heard  # the listeners to what is discarded downstream of its steps
+        self._heard = heard  # the listeners to elements discarded downstream of its steps
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step gave while there was no demand
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
@@ -167,7 +169,7 @@ class InnerSubscription:
         self._steps: list[Step[Any, Any]] = []
         self.over: bool = False  # it has ended, or was closed
         self._own = wiring.own
-        # It runs the user's code, on this drain: not on a thread that has only brought news.
+        # The user's code runs on this drain: not on a thread that has only brought news.
         self._keeps = wiring is _Here and not plan.combines and (plan.keeps or bool(steps))
         # Of a drain of its own: a source that is pulled gives one at a time, one that pushes has to have room.
         self._portion = 1 if plan.pulls or prefetch is None else prefetch
@@ -182,7 +184,7 @@ class InnerSubscription:
             heard = heard_above(self._steps, heard)
         self._pollable.heard = heard
         self._pollable.attach(drain)
-        if apart and drain.home is not None and (wiring.own or plan.executor is drain.home):
+        if apart and drain.home is not None and (wiring.own or executor is drain.home):
             drain.hears = True
         light = wiring.light or (wiring is _Here and plan.combines and not plan.keeps)
         unbounded = prefetch == MAX_DEMAND
@@ -190,11 +192,11 @@ class InnerSubscription:
             queue.light = light
         # An upstream that may bring elements at once, perhaps without end, is connected when no thread owns the drain:
         # then the elements go on their way, and find the demand that there is.
-        if queue is not None and (plan.executor is None or unbounded):  # it may signal on this thread
+        if queue is not None and (executor is None or unbounded):  # it may signal on this thread
             drain.later(queue.connect, light=light)
         elif unbounded or plan.pushes:
             drain.later_expected(self._pollable.connect, light=light)
-        elif drain.away and plan.executor is drain.home:
+        elif drain.away and executor is drain.home:
             drain.later(self._pollable.connect)  # behind those that were noted before it
         else:
             self._pollable.connect()
@@ -414,4 +416,4 @@ class InnerSubscription:
                 self._pollable.close()
             finally:
                 self._iterator = None
-                dropping.held_dropped("a stream ended before it was delivered", held)
+                dropping.held_dropped(held)

@@ -33,7 +33,7 @@ Job = Callable[[], object]
 
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself; not there before its first job.
+"""The state of each thread; not there before its first job.
 
 `depth`: how many jobs nest. `waiting`: a deque of the jobs that would have nested too deep.
 `refusing`: the executor that drops a task of a drain now (`drains.drain`), or None.

@@ -173,6 +173,9 @@ def raised(reason: str, error: BaseException) -> None:
 Listeners = tuple[Callable[[Any], object], ...]
 """The listeners to a discarded element, beside the hook: each `do_on_discard` downstream of it, the nearest first."""
 
+UNDELIVERED: Final = "a stream ended before it was delivered"
+"""The reason for most elements."""
+
 Held = list[tuple[object, Listeners]]
 """Elements that were held back when their stream ended, and the listeners of each."""
 
@@ -220,7 +223,7 @@ def elements_dropped(reason: str, elements: Iterable[object], heard: Listeners =
         exits.each(calls)
 
 
-def held_dropped(reason: str, held: Held) -> None:
+def held_dropped(held: Held, reason: str = UNDELIVERED) -> None:
     """`element_dropped` for each element that was held back."""
     if held:
         exits.each([partial(element_dropped, reason, element, heard) for element, heard in held])

@@ -52,7 +52,7 @@ R = TypeVar("R")
 
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself: `streams`, whether it is at work for a stream; not there before its first call."""
+"""The state of each thread: `streams`, whether it is at work for a stream; not there before its first call."""
 
 
 class Unwinding(BaseException):
@@ -194,7 +194,7 @@ def taken_back(executor: Executor, future: Future[Any]) -> None:
     """Cancel a task, where no other task of the executor suffers from it.
 
     A process pool of Python 3.11, and a thread pool with an initializer, leave other futures undone for ever if they
-    break while they have a cancelled one: a task of theirs runs, or finds by itself that it is not needed any more.
+    break while they have a cancelled one. A task of theirs runs, or finds that no stream needs it any more.
     """
     processes: Any = sys.modules.get("concurrent.futures.process")  # with a pool of it there; to import it is dear
     if processes is not None and isinstance(executor, processes.ProcessPoolExecutor):

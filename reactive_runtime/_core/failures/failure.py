@@ -13,7 +13,7 @@ have come to it. The hook gets the error when no reader has come to it, nor will
     waiting ──reached──▶ come to ──passed on across a boundary──▶ waiting (of another reader)
        └──left, the last of all──▶ hooked (final)
 
-The hook does not get an error that a user hears of otherwise: one that ends the same drain, or that another upstream of
+The hook does not get an error that is known already: one that ends the same drain, or that another upstream of
 it has raised last (`DrainContext.failed`); an exit on its way up to the user's call; a refusal, where the stream ends
 by a refusal too, since the same pool refuses the work on both sides of a boundary; a refusal that comes when the stream
 was cancelled already, and wants no more work.

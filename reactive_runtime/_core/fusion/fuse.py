@@ -206,7 +206,7 @@ def _fused(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
 
 
 def _runs(stages: list[StepSource]) -> list[tuple[int, tuple[StepSource, ...]]]:
-    """Where each loop begins, and the stages that share it. A stage that stands alone has one to itself."""
+    """The index at which each loop begins, and the stages that share it. A stage that stands alone has its own."""
     runs: list[tuple[int, tuple[StepSource, ...]]] = []
     for at, stage in enumerate(stages):
         begin, run = runs[-1] if runs else (0, ())

@@ -40,11 +40,12 @@ class LoopWriter:
 
     def _lines(self) -> list[str]:
         element = self._element(0)
+        look = self._look().splitlines() if self.first else []
         lines = [
             f"def loop(upstream, steps, subscription{', on_next' if self.drive else ''}):",
             *(f"    {line}" for line in self._prologue()),
             f"    for {element} in upstream:",
-            *(f"        {line}" for line in (*self._head(element), *self._inlined().splitlines(), *self._tail())),
+            *(f"        {line}" for line in (*self._head(element), *self._inlined().splitlines(), *look)),
         ]
         last = len(self.stages) - 1
         end = self.stages[last].on_complete
@@ -81,9 +82,6 @@ class LoopWriter:
         elif not self.first:  # the loop before has seen that the subscription is to stop
             lines += [f"if {element} is PENDING:", "    return False"]
         return lines
-
-    def _tail(self) -> list[str]:
-        return self._look().splitlines() if self.first else []
 
     def _look(self) -> str:
         """The look at the stop sign, at the end of a turn."""

@@ -152,7 +152,7 @@ def release_held(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> 
                 listeners = heard_above(steps[at + 1 :], heard)
                 held.extend((element, listeners) for element in kept)
     if exit_ is not None:
-        dropping.held_dropped("a stream ended before it was delivered", held)
+        dropping.held_dropped(held)
         raise exit_
     return held
 

@@ -440,7 +440,7 @@ class PulledSubscription(DrainContext):
                 try:
                     self._release()
                 finally:
-                    dropping.held_dropped("a stream ended before it was delivered", held)
+                    dropping.held_dropped(held)
 
 
 def _prefetch_queue_of(subscriber: Any) -> PrefetchQueue | None:

@@ -31,7 +31,6 @@ since the multicaster asks for no more than the slowest has room for.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -44,6 +43,7 @@ from reactive_runtime._core.failures.assembly import an_exception, caused
 from reactive_runtime._core.failures.exits import Unwinding, each
 from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.fuse import PENDING
+from reactive_runtime._core.queues.emit_result import EmitResult
 from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream, call_raised
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
@@ -52,21 +52,7 @@ from reactive_runtime._core.sources.pollable import Pollable, paced
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.errors import ProtocolError, RejectedError
 
-__all__ = ["EmitResult", "Multicaster", "Reader", "wake_all"]
-
-
-class EmitResult(enum.Enum):
-    """The fate of an element that was emitted. Only `OK` delivers it, to every subscriber there is."""
-
-    OK = "ok"
-    OVERFLOW = "overflow"
-    """A subscriber has no room."""
-    CANCELLED = "cancelled"
-    """The only subscriber there can be has cancelled."""
-    TERMINATED = "terminated"
-    """The source has completed or failed."""
-    NO_SUBSCRIBER = "no subscriber"
-    """There is no subscriber, and nothing is kept for later ones."""
+__all__ = ["Multicaster", "Reader", "wake_all"]
 
 
 class _Node:
@@ -232,7 +218,7 @@ class Reader(Pollable):
 
     def close(self) -> None:
         left, failure = self._multicaster.leave(self)
-        reason = "a stream ended before it was delivered"
+        reason = dropping.UNDELIVERED
         calls: list[Callable[[], object]] = [partial(dropping.elements_dropped, reason, left, self.heard)]
         if failure is not None:
             calls.append(partial(failure.left, self._drain))

@@ -129,7 +129,7 @@ class PrefetchQueue(DrainQueue):
         return coming
 
     def came(self) -> None:
-        """`is_here`, and the drain hears of it. From any thread."""
+        """`is_here`, and notify the drain. From any thread."""
         if self.is_here():
             self._drain.came()
 
@@ -447,9 +447,8 @@ class PrefetchQueue(DrainQueue):
         if self._drain.is_too_late(error):
             return Failure(error, kept=True)
         upstream = self.upstream()
-        subscription: Any = None if upstream is None else upstream.subscription()
-        while isinstance(subscription, Relayed):
-            subscription = subscription.subscription
+        signalling = None if upstream is None else upstream.subscription()
+        subscription = None if signalling is None else Relayed.unwrapped(signalling)
         failed = subscription.failed if isinstance(subscription, DrainContext) else None  # its owner signals here
         return Failure(error) if failed is None else failed.passed_on(error)
 

@@ -88,7 +88,7 @@ class ReadyQueue(Pollable):
     def _dropped(self, left: Iterable[Any], failure: Failure | None) -> None:
         """The queue is closed, and delivers neither `left` nor `failure`, if the reader has not come to that."""
         try:
-            dropping.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            dropping.elements_dropped(dropping.UNDELIVERED, left, self.heard)
         finally:
             if failure is not None:
                 failure.left(self.reader())

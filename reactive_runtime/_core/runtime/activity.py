@@ -35,7 +35,7 @@ of_context: Final[ContextVar[tuple[Activity, ...]]] = ContextVar("activities", d
 """The activities of the virtual clocks of the context."""
 
 here = primitives.ThreadLocal()
-"""What each thread knows of itself: `activities`, of the tasks and the clocks that it is inside of."""
+"""The state of each thread: `activities`, of the tasks and the clocks that it is inside of."""
 
 SHOWN: Final = 3
 """Tasks that an error names."""

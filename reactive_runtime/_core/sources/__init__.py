@@ -1,4 +1,4 @@
-"""Where flows begin: the plan of a flow, and the iterator that one subscription pulls from.
+"""The beginning of flows: the plan of a flow, and the iterator that one subscription pulls from.
 
 Start at `core_flow`, then `flow_source` and `pollable`.
 

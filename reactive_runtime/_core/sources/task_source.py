@@ -156,7 +156,7 @@ class TaskSource(DrainQueue):
             failure = error
         finally:
             if self._steps:
-                dropping.held_dropped("a stream ended before it was delivered", release_held(self._steps, self.heard))
+                dropping.held_dropped(release_held(self._steps, self.heard))
         return made, failure
 
     def _done(self, future: Future[Any]) -> None:
@@ -182,4 +182,4 @@ class TaskSource(DrainQueue):
             return
         if error is not None and not isinstance(error, RejectedError):
             dropping.error_dropped("an error after its stream had ended", error)
-        dropping.elements_dropped("a stream ended before it was delivered", items, self.heard)
+        dropping.elements_dropped(dropping.UNDELIVERED, items, self.heard)

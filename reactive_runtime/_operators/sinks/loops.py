@@ -253,7 +253,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
             try:
                 pollable.close()
             finally:
-                dropping.held_dropped("a loop ended before it was delivered", held)
+                dropping.held_dropped(held, "a loop ended before it was delivered")
     if failed:  # here: inside of `except` the carrier of the error would become its context
         raise failed.pop()
 

@@ -18,7 +18,7 @@ from reactive_runtime._core.failures.exits import contained, goes_up
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import name_source, none_element
 from reactive_runtime._core.fusion.step import describe
-from reactive_runtime._core.queues.multicaster import EmitResult
+from reactive_runtime._core.queues.emit_result import EmitResult
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.runtime import activity, eventloop, primitives
 from reactive_runtime._core.runtime.arguments import PREFETCH, an_error, at_least, check_callable, not_none, one_of
