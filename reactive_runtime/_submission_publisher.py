@@ -35,7 +35,7 @@ MAX_BUFFER = 256
 
 
 class _Buffer(SubscriberBuffer):
-    """What waits for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room in it.
+    """The elements that wait for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room.
 
     The publisher's `_changed` owns what is added here.
     """
@@ -172,8 +172,8 @@ class SubmissionPublisher(Flow[T]):
     def submit(self, item: T) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Threads that wait are served in the order in which they came. Where it raises RuntimeError, the item is dropped
-        for the subscribers that do not have it, to the hook.
+        Threads that wait are served in the order in which they came. If it raises RuntimeError, the item is dropped for
+        the subscribers that do not have it, to the hook.
 
         Args:
             item: Anything but None.
@@ -214,7 +214,7 @@ class SubmissionPublisher(Flow[T]):
             RuntimeError: After `close`.
 
         Thread:
-            Any; `on_drop` is called on this thread. What it raises goes on up.
+            Any; `on_drop` is called on this thread. Its error goes on up.
         """
         seconds_of("offer", "timeout", timeout)
         if on_drop is not None:
@@ -310,7 +310,7 @@ class SubmissionPublisher(Flow[T]):
         """Fail: each subscriber gets `error`, after what waits for it.
 
         Args:
-            error: What went wrong. After a close it has no effect.
+            error: The error. After a close it has no effect.
 
         Raises:
             TypeError: `error` is None, or no exception.

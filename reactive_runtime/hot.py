@@ -63,7 +63,7 @@ class _HotProcessor(Flow[T]):
             element: Anything but None.
 
         Returns:
-            What became of it; see `EmitResult`. Only `OK` delivers it.
+            The outcome; see `EmitResult`. Only `OK` delivers it.
 
         Raises:
             TypeError: `element` is None (2.13). Nothing else is raised.
@@ -100,7 +100,7 @@ class _HotProcessor(Flow[T]):
         """Fail: every subscriber gets the error, after what waits for it.
 
         Args:
-            error: What went wrong.
+            error: The error.
 
         Raises:
             TypeError: `error` is None (2.13).
@@ -287,7 +287,7 @@ class UnicastProcessor(_HotProcessor[T]):
             element: Anything but None.
 
         Returns:
-            What became of it; see `EmitResult`.
+            The outcome; see `EmitResult`.
 
         Raises:
             TypeError: `element` is None (2.13). Nothing else is raised.

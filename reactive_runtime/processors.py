@@ -146,7 +146,7 @@ class FlowProcessor(Generic[A, B]):
         """Pass `error` on at once (4.2), or as soon as there is a subscriber.
 
         Args:
-            error: What went wrong upstream.
+            error: The error of the upstream.
 
         Raises:
             TypeError: `error` is None (2.13).
@@ -169,7 +169,7 @@ class FlowProcessor(Generic[A, B]):
 
 
 class _Entry(Generic[A]):
-    """What comes in, as a publisher."""
+    """The elements that come in, as a publisher."""
 
     def __init__(self, processor: FlowProcessor[A, Any]) -> None:
         self._processor = processor

@@ -196,7 +196,7 @@ class BaseSubscriber(Generic[T]):
         """Hand the error to `failed`; see `Subscriber.on_error`.
 
         Args:
-            error: What went wrong. After the end or a cancel it goes to the hook.
+            error: The error. After the end or a cancel it goes to the hook.
 
         Raises:
             TypeError: `error` is None (2.13).
@@ -399,7 +399,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
         """`take` raises the error, after what is in the buffer.
 
         Args:
-            error: What went wrong.
+            error: The error.
         """
         with self._changed:
             self._finished, self._error = True, error
@@ -425,7 +425,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
             ValueError: `timeout` is below 0, or not finite.
             TimeoutError: There was no element in `timeout` seconds.
             StopIteration: After the last element, or after a cancel.
-            BaseException: What the publisher failed with.
+            BaseException: The error that the publisher failed with.
         """
         if timeout is not None:
             seconds_of("take", "timeout", timeout)

@@ -59,9 +59,9 @@ _allowed: ContextVar[bool] = ContextVar("blocking_allowed", default=False)
 def blocking_allowed() -> Iterator[None]:
     """Within the block, a sink may wait on a thread of the very executor that its flow needs.
 
-    Otherwise it is refused, whatever the number of threads: where no other is to spare, it waits for ever. Where the
-    plan needs the executor, it is refused before the flow begins; where a flow that a function returns needs it, when
-    that is begun, unless the flow ends before the sink would wait.
+    Otherwise it is refused, whatever the number of threads: where no other is to spare, it waits for ever. If the plan
+    needs the executor, it is refused before the flow begins; where a flow that a function returns needs it, when that
+    is begun, unless the flow ends before the sink would wait.
 
     Yields:
         None. The block holds for this context, as a context variable does.

@@ -38,7 +38,7 @@ class Workers:
         with_threads.add(self)
 
     def take(self, call: Callable[[], object]) -> None:
-        """Make this call on one of the threads, in the order of coming. What it raises goes to the hook."""
+        """Make this call on one of the threads, in the order of coming. An error of the call goes to the hook."""
         with self._changed:
             self._calls.append(call)
             if len(self._calls) <= self._idle:
@@ -146,6 +146,7 @@ def clock_of(clock: C) -> Iterator[C]:
 
     Example:
         >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> with clock_of(VirtualTimeExecutor()) as clock:
         ...     _ = Flow.interval(60).take(2).subscribe(print)
         >>> clock.advance(120)
@@ -210,7 +211,7 @@ _context_clock: Final = _ContextClock()
 
 
 def clock_used(clock: Clock | None) -> object:
-    """What a flow with an operator that was given `clock` needs a thread of; see `uses` of `combinator_flow`."""
+    """The object whose thread a flow needs that has an operator with this `clock`; see `uses` of `combinator_flow`."""
     return _context_clock if clock is None else clock
 
 

@@ -54,7 +54,7 @@ class _Timers:
 
 
 class TimedExecutor(Executor):
-    """What the two executors with a clock share."""
+    """The base of the two executors with a clock."""
 
     def __init__(self) -> None:
         self._book = Book(self)
@@ -79,7 +79,7 @@ class TimedExecutor(Executor):
             **kwargs: Its named arguments.
 
         Returns:
-            The future of its result. What `fn` raises is its future's.
+            The future of its result. An error of `fn` goes to the future.
 
         Raises:
             RuntimeError: After `shutdown`.

@@ -127,7 +127,7 @@ class VirtualTimeExecutor(TimedExecutor):
     def advance(self, seconds: float = 0.0) -> None:
         """Move the clock on by `seconds`, stopping at each task that is due on the way to run it.
 
-        Tasks that are scheduled meanwhile run too, if they are due by then. What a task raises is its future's.
+        Tasks that are scheduled meanwhile run too, if they are due by then. An error of a task goes to its future.
 
         Args:
             seconds: Seconds, from 0. 0 runs what is due now.
@@ -137,10 +137,10 @@ class VirtualTimeExecutor(TimedExecutor):
             ValueError: `seconds` is below 0, or not finite.
             RuntimeError: The clock is moving already: called inside a task, or while another thread advances it. Or
                 this thread is inside of a task that the clock would wait for.
-            TimeoutError: What the flows have begun on other threads did not come to rest in `timeout` seconds of real
-                time. It says where that is. Or tasks have scheduled one another with a delay of 0 for that long (10
-                seconds where `timeout` is 0), and more than 100,000 of them. The clock has stopped at the time that it
-                had reached.
+            TimeoutError: Tasks that the flows have begun on other threads did not come to rest in `timeout` seconds of
+                real time. It says where that is. Or tasks have scheduled one another with a delay of 0 for that long
+                (10 seconds where `timeout` is 0), and more than 100,000 of them. The clock has stopped at the time that
+                it had reached.
             BaseException: An interrupt in a task, what is no `Exception`, goes on up.
 
         Thread:
@@ -185,7 +185,7 @@ class VirtualTimeExecutor(TimedExecutor):
         """Wait until nothing that flows on this clock have begun on other threads is under way.
 
         Args:
-            caller: What an error names.
+            caller: The caller that an error names.
 
         Raises:
             TimeoutError: It did not come to rest in `timeout` seconds of real time.
@@ -214,7 +214,7 @@ class VirtualTimeExecutor(TimedExecutor):
 
 
 def _in_words(task: Callable[..., Any]) -> str:
-    """What a task of a clock is."""
+    """Say what a task of a clock is."""
     while isinstance(task, partial):
         task = task.func
     timer = getattr(task, "__self__", None)

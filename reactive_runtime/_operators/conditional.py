@@ -366,7 +366,7 @@ class ConditionalOperators(FlowBase[T_co]):
         """Whether an element equals `element`.
 
         Args:
-            element: What each element is compared with, by `==`.
+            element: The value that each element is compared with, by `==`.
 
         Returns:
             A flow of one bool, which is True with the first element that is equal, or False at the end of the source.

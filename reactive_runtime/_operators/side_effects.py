@@ -384,7 +384,7 @@ class SideEffectOperators(FlowBase[T_co]):
 
 
 class Listener:
-    """What `Flow.tap` calls for each signal; override the methods that are wanted."""
+    """A listener that `Flow.tap` calls for each signal; override the methods that are wanted."""
 
     def on_subscribe(self) -> None:
         """A subscription begins."""
@@ -400,7 +400,7 @@ class Listener:
         """The source has failed.
 
         Args:
-            error: What it failed with.
+            error: The error that it failed with.
         """
 
     def on_complete(self) -> None:
