@@ -49,7 +49,7 @@ class _HotProcessor(Flow[T]):
     __slots__ = ("__weakref__", "_multicaster")
 
     def __init__(self, multicaster: Multicaster, enter: Callable[[], Pollable] | None = None) -> None:
-        """`enter`: other than the multicaster's."""
+        """`enter`: lets subscribers in, in place of the multicaster."""
         ahead = multicaster.enter if enter is None else None
         self._begin(Hot(f"{type(self).__name__}()", enter or multicaster.enter, ahead=ahead))
         self._multicaster = multicaster

@@ -1,4 +1,4 @@
-"""Whose thread this is: which executor runs its tasks on it, and whether a sink may wait there."""
+"""Questions about a thread: whether an executor runs its tasks on it, and whether a sink may wait there."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ def runs_here(executor: Any) -> bool:
     if callable(knows):
         return bool(knows())
     here = primitives.current_thread()
-    if here is getattr(executor, "_executor_manager_thread", None):  # a ProcessPoolExecutor's, which ends its futures
+    if here is getattr(
+        executor, "_executor_manager_thread", None
+    ):  # the thread of a ProcessPoolExecutor that ends its futures
         return True
-    # A ThreadPoolExecutor has no way to ask: it keeps a set of its threads, to which a new one is added when it may
-    # have been running for a while, and gives them its name and a number.
+    # A ThreadPoolExecutor has no method to ask. It keeps a set of its threads, to which it may add a thread after that
+    # has begun to run, and names each by a prefix and a number.
     name = getattr(executor, "_thread_name_prefix", None)
     return here in getattr(executor, "_threads", ()) or (name is not None and here.name.rpartition("_")[0] == name)
 

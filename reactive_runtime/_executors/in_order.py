@@ -97,7 +97,7 @@ class SerialExecutor(Executor):
 
 
 class _SerialTasks(Drain):
-    """The tasks of a serial executor: the drain's demand is how many they are."""
+    """The tasks of a serial executor: their number is the demand of the drain."""
 
     __slots__ = ("_refused", "_tasks", "runner")
 
@@ -107,7 +107,7 @@ class _SerialTasks(Drain):
         super().__init__(executor)
         self._tasks: deque[Task] = deque()  # lock
         self._refused: RejectedError | None = None  # lock; final
-        self.runner = 0  # the thread inside a task; written by the drain's owner, which is that thread
+        self.runner = 0  # the thread inside a task; the owner of the drain writes it, which is that thread
 
     def join(self, task: Task) -> None:
         with self.lock:

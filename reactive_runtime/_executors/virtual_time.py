@@ -25,7 +25,7 @@ def nanoseconds_of(seconds: float) -> int:
 
 
 def now_ns(clock: Clock) -> int:
-    """The time of a clock in nanoseconds, exactly where the clock counts them."""
+    """The time of a clock in nanoseconds; exact if the clock counts nanoseconds."""
     counted: Callable[[], int] | None = getattr(clock, "now_ns", None)
     return round(clock.now() * SECOND) if counted is None else counted()
 
@@ -35,7 +35,7 @@ SECOND: Final = 10**9
 
 
 def _begin_of(start: float) -> float:
-    """`start`, where it is a number that a clock may begin at."""
+    """Check `start`, the time at which a clock begins."""
     if isinstance(start, bool) or not isinstance(start, int | float):
         raise TypeError(f"VirtualTimeExecutor: start must be a number of seconds, not {type(start).__name__}")
     if not math.isfinite(start):
@@ -44,7 +44,7 @@ def _begin_of(start: float) -> float:
 
 
 AT_ONCE: Final = 100_000
-"""So many tasks may run at one virtual time before their real time counts."""
+"""How many tasks may run at one virtual time before their real time counts."""
 
 
 STANDS_STILL: Final = 10.0
@@ -165,7 +165,7 @@ class VirtualTimeExecutor(TimedExecutor):
         while True:
             task = self._next_until(now)
             if task is None:
-                self.rest("advance")  # it may schedule more, for now or later
+                self.rest("advance")  # the tasks on other threads may schedule more, for now or later
                 task = self._next_until(end)
             if task is None:
                 return
@@ -220,6 +220,6 @@ def _in_words(task: Callable[..., Any]) -> str:
     timer = getattr(task, "__self__", None)
     if not isinstance(timer, Timer):
         return describe(task)
-    from reactive_runtime._core.runtime.waited_for import waited_for  # which stands on what has tasks
+    from reactive_runtime._core.runtime.waited_for import waited_for  # here: it imports modules that import this one
 
     return f"a timer of a flow; {waited_for(timer.drain)}" if isinstance(timer.drain, PulledSubscription) else "a timer"
