@@ -92,8 +92,8 @@ class Scope:
 class Threads(Executor):
     """A pool of `n` threads, which can be pickled.
 
-    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. When the last
-    reference to it is gone, they end by themselves.
+    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. They also end
+    when the last reference to it is gone.
 
     Args:
         n: How many threads, 1 or more.

@@ -60,9 +60,9 @@ class VirtualTimeExecutor(TimedExecutor):
     A flow may have boundaries. Before time moves on, and before `advance` returns, the clock waits until the tasks on
     executors and the coroutines are done that flows on this clock have begun: those that were subscribed to in its
     context (`clock_of`, `StepVerifier`), those with an operator that was given it, and all that a task of the clock has
-    set off. A flow on two clocks is waited for by both. The clock does not wait for what a thread of the program does
-    by itself, nor for a task that the program submits and hands to `from_future`, nor for a timer of real time, nor for
-    a coroutine of `from_async` whose buffer is full.
+    set off. A flow on two clocks is waited for by both. The clock does not wait for work that a thread of the program
+    does outside of flows, nor for a task that the program submits and hands to `from_future`, nor for a timer of real
+    time, nor for a coroutine of `from_async` whose buffer is full.
 
     Args:
         start: The time at the beginning, in seconds.

@@ -288,7 +288,7 @@ class BackpressureOperators(FlowBase[T_co]):
     def serialize(self) -> Flow[T_co]:
         """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
 
-        `from_publisher` does so by itself; this says it.
+        `from_publisher` does so in any case; this operator says it.
 
         Returns:
             A flow of the same elements, with the end of the source.

@@ -250,7 +250,7 @@ class SideEffectOperators(FlowBase[T_co]):
         """`fn()` is called exactly once for each subscription, whichever way it ends.
 
         Args:
-            fn: Called before the subscriber gets the end. A source that has not ended by itself is closed after that.
+            fn: Called before the subscriber gets the end. A source that has not ended is closed after that.
 
         Returns:
             A flow of the same signals. An error that `fn` raises goes to the hook.
