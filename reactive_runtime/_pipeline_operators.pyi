@@ -279,13 +279,13 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def on_overflow_buffer(
         self, n: int, *, drop: Literal["oldest", "newest", "error"] = ...
     ) -> Pipeline[In_contra, Out_co]:
-        """What comes without demand is kept, up to `n` elements."""
+        """Elements that come without demand are kept, up to `n` of them."""
 
     def on_overflow_drop(self) -> Pipeline[In_contra, Out_co]:
-        """What comes without demand is dropped, to the hook."""
+        """Elements that come without demand are dropped, to the hook."""
 
     def on_overflow_latest(self) -> Pipeline[In_contra, Out_co]:
-        """What comes without demand takes the place of what came before: only the latest is kept."""
+        """An element that comes without demand takes the place of the one before: only the latest is kept."""
 
     def pairwise(self) -> Pipeline[In_contra, tuple[Out_co, Out_co]]:
         """Each element with the one before it."""
@@ -300,7 +300,7 @@ class PipelineOperators(Generic[In_contra, Out_co]):
         """A flow whose subscribers share one subscription to the source, which `connect()` makes."""
 
     def publish_on(self, executor: Executor, *, prefetch: int = ...) -> Pipeline[In_contra, Out_co]:
-        """What comes after this runs on `executor`: an asynchronous boundary."""
+        """The operators after this run on `executor`: an asynchronous boundary."""
 
     def rate_limit(self, n: int, *, clock: Clock | None = ..., per: float = ...) -> Pipeline[In_contra, Out_co]:
         """At most `n` elements in any stretch of `per` seconds; nothing is dropped."""

@@ -35,9 +35,9 @@ MAX_BUFFER = 256
 
 
 class _Buffer(SubscriberBuffer):
-    """What waits for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room in it.
+    """The elements that wait for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room.
 
-    The publisher's `_changed` owns what is added here.
+    The `_changed` of the publisher owns the fields that this class adds.
     """
 
     __slots__ = ("last", "waiting")
@@ -45,26 +45,26 @@ class _Buffer(SubscriberBuffer):
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
         self.waiting: deque[_Offer] = deque()  # ascending by number
-        self.last = 0  # the number of the item that was put last
+        self.last = 0  # the number of the last item
 
     def _freed(self) -> None:
-        self.on_room()  # at once: the threads that wait for room are others, and need it more than this one does
+        self.on_room()  # at once: other threads wait for room, and need it more than this one does
 
     def take(self, offer: _Offer, *, waits: bool) -> bool:
-        """Put its item, if that keeps the order in which items were submitted; False: there is no room.
+        """Put the item of an offer, if that keeps the order of submission. False: there is no room.
 
-        Then the offer waits for room, if it `waits`.
+        If it `waits`, the offer then waits for room.
         """
         first = not self.waiting or offer.number < self.waiting[0].number
         if first and offer.number > self.last and self.put(offer.item):
             offer.given, self.last = True, offer.number
         elif waits and not (self.gone() or self.over()):
             self.waiting.append(offer)
-            self.room()  # it is full, for all we know, and says when it is not
+            self.room()  # the buffer was full at the last look, and calls back when it has room
         return offer.given
 
     def serve(self) -> bool:
-        """Put what waits, as far as there is room; whether anything was put."""
+        """Put the offers that wait, as far as there is room. Return whether it has put any."""
         served = False
         while self.waiting and self.put(self.waiting[0].item):
             offer = self.waiting.popleft()
@@ -155,7 +155,7 @@ class SubmissionPublisher(Flow[T]):
         return buffer
 
     def _serve(self, buffer: _Buffer) -> None:
-        """There is room: those that wait for it give their items, in the order in which they came."""
+        """Let the threads that wait give their items, in the order in which they came: there is room."""
         with self._changed:
             served = buffer.serve()
             if served:
@@ -172,8 +172,8 @@ class SubmissionPublisher(Flow[T]):
     def submit(self, item: T) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Threads that wait are served in the order in which they came. Where it raises RuntimeError, the item is dropped
-        for the subscribers that do not have it, to the hook.
+        Threads that wait are served in the order in which they came. If it raises RuntimeError, the item is dropped for
+        the subscribers that do not have it, to the hook.
 
         Args:
             item: Anything but None.
@@ -214,7 +214,7 @@ class SubmissionPublisher(Flow[T]):
             RuntimeError: After `close`.
 
         Thread:
-            Any; `on_drop` is called on this thread. What it raises goes on up.
+            Any; `on_drop` is called on this thread. Its error goes on up.
         """
         seconds_of("offer", "timeout", timeout)
         if on_drop is not None:
@@ -242,12 +242,12 @@ class SubmissionPublisher(Flow[T]):
                     self._once_more(offer)
         finally:
             drops = self._drop(late)
-        if drops and timeout is None:  # `submit` gives up for one reason only
+        if drops and timeout is None:  # `submit` gives up only if no thread is left
             raise RuntimeError("this SubmissionPublisher was closed before every subscriber had room for the item")
         return -drops if drops else self.estimate_maximum_lag()
 
     def _wait_for(self, late: list[_Offer], deadline: float | None) -> None:
-        """Until all of them are given, or have nothing to wait for, or the time is over."""
+        """Wait until all offers are given, or have nothing to wait for, or the time is over."""
         if not late:
             return
         threads = threads_of(self._executor) if deadline is None and self._is_here() else None
@@ -264,11 +264,11 @@ class SubmissionPublisher(Flow[T]):
         self._give_up(late)
 
     def _waiting_here(self) -> int:
-        """How many threads of the executor wait in `submit`. Called with the lock held."""
+        """How many threads of the executor wait in `submit`. The caller holds the lock."""
         return len({offer.number for buffer in self._buffers for offer in buffer.waiting if offer.here})
 
     def _is_here(self) -> bool:
-        """Whether this thread is one of the executor's, and would have to make the room that it waits for."""
+        """Whether the executor runs on this thread, which would have to make the room that it waits for."""
         return not blocking_is_allowed() and runs_here(self._executor)
 
     def _no_thread_left(self) -> RuntimeError:
@@ -281,14 +281,14 @@ class SubmissionPublisher(Flow[T]):
         )
 
     def _give_up(self, late: list[_Offer]) -> None:
-        """Leave the lines."""
+        """Take the offers out of the lines in which they wait."""
         with self._changed:
             for offer in late:
                 if offer in offer.buffer.waiting:
                     offer.buffer.waiting.remove(offer)
 
     def _drop(self, late: list[_Offer]) -> int:
-        """How many subscribers miss the item, each of which is an element dropped."""
+        """Drop the item for each subscriber that misses it. Return how many do."""
         self._give_up(late)
         # A subscriber that has cancelled misses nothing.
         missing = [offer for offer in late if not (offer.given or offer.buffer.has_cancelled())]
@@ -310,7 +310,7 @@ class SubmissionPublisher(Flow[T]):
         """Fail: each subscriber gets `error`, after what waits for it.
 
         Args:
-            error: What went wrong. After a close it has no effect.
+            error: The error. After a close it has no effect.
 
         Raises:
             TypeError: `error` is None, or no exception.
@@ -325,7 +325,7 @@ class SubmissionPublisher(Flow[T]):
             self._closed, self._error = True, error
             buffers, self._buffers = self._buffers, {}
             spread = Spread()
-            late: list[Failure] = []  # of those that are about to leave
+            late: list[Failure] = []  # the buffers of subscribers that are about to leave
             for buffer in buffers:
                 buffer.waiting.clear()
                 failure = None if error is None else Failure(error, spread)

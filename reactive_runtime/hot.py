@@ -50,7 +50,7 @@ class _HotProcessor(Flow[T]):
     __slots__ = ("__weakref__", "_multicaster")
 
     def __init__(self, multicaster: Multicaster, enter: Callable[[], Pollable] | None = None) -> None:
-        """`enter`: other than the multicaster's."""
+        """`enter`: lets subscribers in, in place of the multicaster."""
         ahead = multicaster.enter if enter is None else None
         self._begin(Hot(f"{type(self).__name__}()", enter or multicaster.enter, ahead=ahead))
         self._multicaster = multicaster
@@ -64,7 +64,7 @@ class _HotProcessor(Flow[T]):
             element: Anything but None.
 
         Returns:
-            What became of it; see `EmitResult`. Only `OK` delivers it.
+            The outcome; see `EmitResult`. Only `OK` delivers it.
 
         Raises:
             TypeError: `element` is None (2.13). Nothing else is raised.
@@ -101,7 +101,7 @@ class _HotProcessor(Flow[T]):
         """Fail: every subscriber gets the error, after what waits for it.
 
         Args:
-            error: What went wrong.
+            error: The error.
 
         Raises:
             TypeError: `error` is None (2.13).
@@ -288,7 +288,7 @@ class UnicastProcessor(_HotProcessor[T]):
             element: Anything but None.
 
         Returns:
-            What became of it; see `EmitResult`.
+            The outcome; see `EmitResult`.
 
         Raises:
             TypeError: `element` is None (2.13). Nothing else is raised.

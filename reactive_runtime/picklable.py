@@ -23,12 +23,12 @@ _scope: Final[ContextVar[Scope | None]] = ContextVar("scope", default=None)
 
 
 class Scope:
-    """`with Scope():` what picklable executors begin, in this context and its copies, has ended at its end."""
+    """`with Scope():` the threads that picklable executors begin in this context and its copies end with the block."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
         self._begun: list[Executor] = []  # _lock
-        self.most: int = 0  # _lock; calls in flight on Threads, at the most
+        self.most: int = 0  # _lock; at most so many calls are in flight on Threads
         self._flying = 0  # _lock
         self._over = False  # _lock
 
@@ -58,7 +58,7 @@ class Scope:
 
         Args:
             executor: Is shut down at the end of the scope, once.
-            first: Before those that are there: their calls may wait for it, and are woken so.
+            first: Whether to shut it down before the others: their calls may wait for it, and wake then.
 
         Raises:
             RuntimeError: The scope is over, as of a pool after its shutdown.
@@ -92,8 +92,8 @@ class Scope:
 class Threads(Executor):
     """A pool of `n` threads, which can be pickled.
 
-    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. When the last
-    reference to it is gone, they end by themselves.
+    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. They also end
+    when the last reference to it is gone.
 
     Args:
         n: How many threads, 1 or more.

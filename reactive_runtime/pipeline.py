@@ -110,7 +110,7 @@ class Pipeline(_Offered[A_contra, B_co]):
         """
         return tuple(chain.from_iterable(_stateful(*call) for call in self._calls))
 
-    if not TYPE_CHECKING:  # a type checker would take any name for an operator
+    if not TYPE_CHECKING:  # with it a type checker would take any name for an operator
 
         def __getattr__(self, name: str) -> Callable[..., Pipeline[A_contra, Any]]:
             if name.startswith("_") or not _is_operator(name):
@@ -139,7 +139,7 @@ STATEFUL: Final = frozenset(name for name in dir(Operators) if is_stateful(getat
 def _stateful(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, ...]:
     if name in STATEFUL:
         return (name,)
-    if name in ("transform", "publish"):  # a function of flows, which may have any
+    if name in ("transform", "publish"):  # their argument is a function of flows, which may be a pipeline
         inner = next((item for item in (*arguments, *named.values()) if callable(item)), None)
         return inner.stateful if isinstance(inner, Pipeline) else ()
     return ()
@@ -152,7 +152,7 @@ def _is_operator(name: str) -> bool:
 
 
 def _why_not(name: str) -> str:
-    """The end of the sentence: what the name is elsewhere, and what to write."""
+    """The end of the error message: what has that name, and what to write instead."""
     here = f"transform(lambda flow: flow. … .{name}(…) …)"
     if name == "parallel" or (hasattr(ParallelFlow, name) and not hasattr(Flow, name)):
         return f": rails are no flow, but steps to one may use them, in one operator, {here}"

@@ -59,9 +59,11 @@ class FlowProcessor(Generic[A, B]):
         check_callable("FlowProcessor", "assemble", assemble)
         self._lock = primitives.Lock()
         self._upstream: Subscription | None = None  # _lock; set once
-        self._inner: Subscriber[A] | None = None  # _lock; set once: where the operators begin
-        self._connected = False  # _lock; the two know each other: on_subscribe has been passed on
-        self._end: Callable[[Subscriber[A]], object] | None = None  # _lock; an end that came before that
+        self._inner: Subscriber[A] | None = None  # _lock; set once: the subscriber with which the operators begin
+        self._connected = False  # _lock; `on_subscribe` has passed on, so the two sides know each other
+        self._end: Callable[[Subscriber[A]], object] | None = (
+            None  # _lock; an end that came before `on_subscribe` had passed on
+        )
         out = assemble(Flow.from_publisher(_Entry(self)))
         if not is_publisher(out):
             raise TypeError(f"FlowProcessor: {describe(assemble)} must return a flow, not {no_publisher(out)}")
@@ -81,7 +83,7 @@ class FlowProcessor(Generic[A, B]):
         self._out.subscribe(subscriber)
 
     def _enter(self, inner: Subscriber[A]) -> None:
-        """The operators subscribe to what comes in."""
+        """Let the operators subscribe to the elements that come in."""
         with self._lock:
             taken = self._inner is not None
             if not taken:
@@ -116,7 +118,7 @@ class FlowProcessor(Generic[A, B]):
             self._connect(inner, subscription)
 
     def _connect(self, inner: Subscriber[A], upstream: Subscription) -> None:
-        """Called once, by whichever side came second: the other one saw only half of it under the lock."""
+        """Connect the two sides. The side that comes second calls it, once."""
         inner.on_subscribe(upstream)
         with self._lock:
             self._connected = True
@@ -146,7 +148,7 @@ class FlowProcessor(Generic[A, B]):
         """Pass `error` on at once (4.2), or as soon as there is a subscriber.
 
         Args:
-            error: What went wrong upstream.
+            error: The error of the upstream.
 
         Raises:
             TypeError: `error` is None (2.13).
@@ -169,7 +171,7 @@ class FlowProcessor(Generic[A, B]):
 
 
 class _Entry(Generic[A]):
-    """What comes in, as a publisher."""
+    """The elements that come in, as a publisher."""
 
     def __init__(self, processor: FlowProcessor[A, Any]) -> None:
         self._processor = processor

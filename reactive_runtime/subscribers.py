@@ -72,8 +72,8 @@ class BaseSubscriber(Generic[T]):
     def __init__(self) -> None:
         self._lock = primitives.Lock()
         self._upstream: Upstream | None = None  # _lock; set once
-        self._early = 0  # _lock; requested before there was a subscription
-        self._over = False  # _lock; final: cancelled, failed or completed
+        self._early = 0  # _lock; the demand before there was a subscription
+        self._over = False  # _lock; final: it has been cancelled, has failed or has completed
 
     if not TYPE_CHECKING:
 
@@ -196,7 +196,7 @@ class BaseSubscriber(Generic[T]):
         """Hand the error to `failed`; see `Subscriber.on_error`.
 
         Args:
-            error: What went wrong. After the end or a cancel it goes to the hook.
+            error: The error. After the end or a cancel it goes to the hook.
 
         Raises:
             TypeError: `error` is None (2.13).
@@ -221,14 +221,14 @@ class BaseSubscriber(Generic[T]):
         return first
 
     def _guarded(self, method: Callable[..., object], *arguments: object) -> None:
-        """2.13: a method that raises has cancelled, and its error goes to `failed`."""
+        """Call a method of the subclass. If it raises, cancel, and give the error to `failed` (2.13)."""
         try:
             method(*arguments)
         except BaseException as error:
             self._left_by(error)
 
     def _left_by(self, error: BaseException) -> None:
-        """A method raised. An exit (`failures.exits`) is an end as well, and goes on up where a user has called."""
+        """End after an error of a method. An exit (`failures.exits`) also goes on up if the user has called."""
         try:
             self.cancel()
         finally:
@@ -238,7 +238,7 @@ class BaseSubscriber(Generic[T]):
             raise error
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
-        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        """End after a call on the upstream has raised `error`. An exit from its own methods has ended it already."""
         if not goes_up(error):
             self.on_error(fault)
             return
@@ -376,9 +376,9 @@ class BufferedSubscriber(BaseSubscriber[T]):
         self._capacity = capacity
         self._changed = primitives.Condition(self._lock)
         self._buffer: deque[T] = deque()  # _lock; len + _asked <= capacity
-        self._asked = 0  # _lock; requested, and not yet here
-        self._finished = False  # _lock; nothing more will come into the buffer
-        self._error: BaseException | None = None  # _lock; and this is why
+        self._asked = 0  # _lock; how many elements are requested, and have not come
+        self._finished = False  # _lock; no more elements come into the buffer
+        self._error: BaseException | None = None  # _lock; the error that ended it
 
     def started(self) -> None:
         """Request as many elements as the buffer has room for."""
@@ -399,7 +399,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
         """`take` raises the error, after what is in the buffer.
 
         Args:
-            error: What went wrong.
+            error: The error.
         """
         with self._changed:
             self._finished, self._error = True, error
@@ -425,7 +425,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
             ValueError: `timeout` is below 0, or not finite.
             TimeoutError: There was no element in `timeout` seconds.
             StopIteration: After the last element, or after a cancel.
-            BaseException: What the publisher failed with.
+            BaseException: The error that the publisher failed with.
         """
         if timeout is not None:
             seconds_of("take", "timeout", timeout)
@@ -434,7 +434,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
                 raise TimeoutError(f"no element in {timeout} s")
             if not self._buffer:
                 if self._error is not None:
-                    stop = isinstance(self._error, StopIteration)  # which would be taken for the end
+                    stop = isinstance(self._error, StopIteration)  # which a loop would take for its end
                     raise an_exception(self._error) if stop else self._error
                 raise StopIteration
             element = self._buffer.popleft()

@@ -1,4 +1,4 @@
-"""Whose thread this is: which executor runs its tasks on it, and whether a sink may wait there."""
+"""Questions about a thread: whether an executor runs its tasks on it, and whether a sink may wait there."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ def runs_here(executor: Any) -> bool:
     if callable(knows):
         return bool(knows())
     here = primitives.current_thread()
-    if here is getattr(executor, "_executor_manager_thread", None):  # a ProcessPoolExecutor's, which ends its futures
+    if here is getattr(
+        executor, "_executor_manager_thread", None
+    ):  # the thread of a ProcessPoolExecutor that ends its futures
         return True
-    # A ThreadPoolExecutor has no way to ask: it keeps a set of its threads, to which a new one is added when it may
-    # have been running for a while, and gives them its name and a number.
+    # A ThreadPoolExecutor has no method to ask. It keeps a set of its threads, to which it may add a thread after that
+    # has begun to run, and names each by a prefix and a number.
     name = getattr(executor, "_thread_name_prefix", None)
     return here in getattr(executor, "_threads", ()) or (name is not None and here.name.rpartition("_")[0] == name)
 
@@ -59,9 +61,9 @@ _allowed: ContextVar[bool] = ContextVar("blocking_allowed", default=False)
 def blocking_allowed() -> Iterator[None]:
     """Within the block, a sink may wait on a thread of the very executor that its flow needs.
 
-    Otherwise it is refused, whatever the number of threads: where no other is to spare, it waits for ever. Where the
-    plan needs the executor, it is refused before the flow begins; where a flow that a function returns needs it, when
-    that is begun, unless the flow ends before the sink would wait.
+    Otherwise it is refused, whatever the number of threads: where no other is to spare, it waits for ever. If the plan
+    needs the executor, it is refused before the flow begins; where a flow that a function returns needs it, when that
+    is begun, unless the flow ends before the sink would wait.
 
     Yields:
         None. The block holds for this context, as a context variable does.

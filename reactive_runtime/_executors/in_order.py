@@ -23,10 +23,10 @@ P = ParamSpec("P")
 class SerialExecutor(Executor):
     """Runs tasks one at a time, in the order of submission, on the threads of another executor.
 
-    At most one task of the other executor is under way; it gives its thread back after 64 of ours, so that many
-    serial executors on a small pool progress together. What a task wrote the next one sees. Where the other
-    executor refuses, or drops what was queued there, all waiting futures fail with RejectedError, and `submit`
-    raises it from then on. `shutdown` waits for our tasks, and does not shut the other executor down.
+    At most one task of the other executor is under way; it gives its thread back after 64 of ours, so that many serial
+    executors on a small pool progress together. A task sees all writes of the task before. If the other executor
+    refuses, or drops what was queued there, all waiting futures fail with RejectedError, and `submit` raises it from
+    then on. `shutdown` waits for our tasks, and does not shut the other executor down.
 
     Args:
         executor: Where the tasks run, one at a time.
@@ -54,7 +54,7 @@ class SerialExecutor(Executor):
             **kwargs: Its named arguments.
 
         Returns:
-            The future of its result. What `fn` raises is its future's.
+            The future of its result. An error of `fn` goes to the future.
 
         Raises:
             RejectedError: The executor below refuses, or refused before.
@@ -97,7 +97,7 @@ class SerialExecutor(Executor):
 
 
 class _SerialTasks(Drain):
-    """The tasks of a serial executor: the drain's demand is how many they are."""
+    """The tasks of a serial executor: their number is the demand of the drain."""
 
     __slots__ = ("_refused", "_tasks", "runner")
 
@@ -107,7 +107,7 @@ class _SerialTasks(Drain):
         super().__init__(executor)
         self._tasks: deque[Task] = deque()  # lock
         self._refused: RejectedError | None = None  # lock; final
-        self.runner = 0  # the thread inside a task; written by the drain's owner, which is that thread
+        self.runner = 0  # the thread inside a task; the owner of the drain writes it, which is that thread
 
     def join(self, task: Task) -> None:
         with self.lock:
@@ -168,7 +168,7 @@ class TrampolineExecutor(Executor):
             **kwargs: Its named arguments.
 
         Returns:
-            The future of its result. What `fn` raises is its future's.
+            The future of its result. An error of `fn` goes to the future.
 
         Raises:
             RuntimeError: After `shutdown`.

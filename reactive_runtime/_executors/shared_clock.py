@@ -25,20 +25,23 @@ C = TypeVar("C", bound="Clock")
 
 
 class Workers:
-    """Daemon threads, a few at most, each begun when all others are at work, for what must not keep the timers'."""
+    """A few daemon threads that make the calls of timers, so that no call keeps the thread of the timers.
+
+    A thread begins when all others are at work.
+    """
 
     MOST: ClassVar[int] = min(32, (os.cpu_count() or 1) + 4)
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._changed = primitives.Condition()
-        self._calls: deque[Callable[[], object]] = deque()  # _changed; those that no thread has taken yet
-        self._idle = 0  # _changed; threads that wait for a call
+        self._calls: deque[Callable[[], object]] = deque()  # _changed; the calls that no thread has taken yet
+        self._idle = 0  # _changed; how many threads wait for a call
         self._threads: set[primitives.Thread] = set()  # _changed
         with_threads.add(self)
 
     def take(self, call: Callable[[], object]) -> None:
-        """Make this call on one of the threads, in the order of coming. What it raises goes to the hook."""
+        """Make this call on one of the threads, in the order of coming. An error of the call goes to the hook."""
         with self._changed:
             self._calls.append(call)
             if len(self._calls) <= self._idle:
@@ -47,10 +50,10 @@ class Workers:
             if len(self._threads) == self.MOST or self._begun() or self._threads:
                 return
             call = self._calls.pop()
-        self._make(call)  # the machine gives no thread: here, and late for others, rather than never
+        self._make(call)  # the machine gives no thread: make the call here, late for other timers, rather than never
 
     def _begun(self) -> bool:
-        """One more thread; False where the machine gives none. Under _changed."""
+        """Begin one more thread. False: the machine gives none. The caller holds _changed."""
         name = f"{self._name}-{len(self._threads) + 1}"
         thread = primitives.Thread(target=contained, args=(self._run,), name=name, daemon=True)
         try:
@@ -69,7 +72,7 @@ class Workers:
                     self._idle -= 1
                 call = self._calls.popleft()
             self._make(call)
-            del call  # it may be all that a stream was held by
+            del call  # it may be the last reference to a stream
 
     def _make(self, call: Callable[[], object]) -> None:
         try:
@@ -83,7 +86,7 @@ class Workers:
             return primitives.current_thread() in self._threads
 
     def _begin_anew(self) -> None:
-        """In a child of `os.fork`: the one thread that may be here goes on, when its call has returned."""
+        """Forget the calls and the threads of the parent, in a child of `os.fork`; a thread that forked goes on."""
         self._changed = primitives.Condition()
         self._calls.clear()
         self._idle = 0
@@ -91,11 +94,11 @@ class Workers:
 
 
 class SharedClock:
-    """Real time for all flows that were given no clock. `clock_in` gives it; nothing of it begins before it is used.
+    """Real time for all flows that were given no clock. `clock_in` gives it; its threads begin with the first timer.
 
-    One thread waits for what is due, and only hands it over: to a few others, which make the calls. So a subscriber
-    that keeps its thread holds up no other flow's timer, unless as many do as there are threads: slow work has its
-    place on an executor. All are daemons, and do not keep the interpreter. In a child of `os.fork` it begins anew.
+    One thread waits until a timer is due, and hands the call to a few others. So a subscriber that keeps its thread
+    holds up no timer of another flow, unless as many subscribers do so as there are threads: slow work has its place on
+    an executor. All are daemons, which do not keep the interpreter. In a child of `os.fork` it begins anew.
     """
 
     def __init__(self) -> None:
@@ -119,8 +122,6 @@ class SharedClock:
 
 
 _sharing = primitives.Lock()
-
-
 _shared: SharedClock | None = None  # _sharing; made at first use, and for each run of an exploration anew
 
 
@@ -146,6 +147,7 @@ def clock_of(clock: C) -> Iterator[C]:
 
     Example:
         >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> with clock_of(VirtualTimeExecutor()) as clock:
         ...     _ = Flow.interval(60).take(2).subscribe(print)
         >>> clock.advance(120)
@@ -178,7 +180,7 @@ def clock_in(context: Context | None = None) -> Clock:
 
 
 def shared_clock() -> SharedClock:
-    """The clock of real time that all flows share. Not exported: a program has no use for it."""
+    """The clock of real time that all flows share. Internal: a program has no use for it."""
     global _shared
     with _sharing:
         if _shared is None:
@@ -187,17 +189,17 @@ def shared_clock() -> SharedClock:
 
 
 def forget_shared_clock() -> None:
-    """The next flow without a clock of its own makes the shared one anew. For an exploration, whose threads have ended.
+    """Forget the shared clock, so that the next flow makes it anew: the threads of an exploration have ended.
 
-    Called while no flow runs, and without the lock: to take it would be a step of the program that is explored. Not
-    exported: a program has no use for it.
+    The explorer calls it while no flow runs, and without the lock: to take the lock would be a step of the program that
+    it explores.
     """
     global _shared
     _shared = None
 
 
 class _ContextClock:
-    """Stands for the clock of whichever context a flow is subscribed to in, where a sink asks whose thread it is on."""
+    """Stands for the clock of the context in which a flow is subscribed to: a sink asks it whose thread this is."""
 
     def runs_here(self) -> bool:
         return runs_here(clock_in())
@@ -210,7 +212,7 @@ _context_clock: Final = _ContextClock()
 
 
 def clock_used(clock: Clock | None) -> object:
-    """What a flow with an operator that was given `clock` needs a thread of; see `uses` of `combinator_flow`."""
+    """The object whose thread a flow needs that has an operator with this `clock`; see `uses` of `combinator_flow`."""
     return _context_clock if clock is None else clock
 
 

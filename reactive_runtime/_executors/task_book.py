@@ -17,7 +17,7 @@ C = TypeVar("C", bound="Clock")
 
 
 class Task:
-    """A call to be made, and the future of its result."""
+    """A call, and the future of its result."""
 
     __slots__ = ("args", "fn", "future", "kwargs")
 
@@ -28,26 +28,26 @@ class Task:
         self.future: Future[Any] = Future()
 
     def run(self) -> BaseException | None:
-        """Make the call, unless it was cancelled; return what it raised, which the future has too."""
+        """Make the call, unless it was cancelled; return its error, which the future has too."""
         if not self.future.set_running_or_notify_cancel():
             return None
         try:
             result = self.fn(*self.args, **self.kwargs)
-        except BaseException as error:  # as the pools of the standard library: a task's error is its future's
+        except BaseException as error:  # as in the pools of the standard library, the future has every error
             settle(self.future.set_exception, error)
             return error
         settle(self.future.set_result, result)
         return None
 
     def run_here(self) -> None:
-        """`run` on a thread that is the user's: what is no Exception (Ctrl-C) goes on up as well."""
+        """`run` on a thread of the user: raise an error that is no Exception (Ctrl-C) as well."""
         error = self.run()
         if error is not None and not isinstance(error, Exception):
             raise error
 
 
 def settle(settle: Callable[[Any], object], outcome: Any) -> None:
-    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`failures.exits`)."""
+    """Set the outcome of a future. It logs errors of its callbacks; their exits (`failures.exits`) go to the hook."""
     try:
         settle(outcome)
     except BaseException as error:
@@ -55,7 +55,7 @@ def settle(settle: Callable[[Any], object], outcome: Any) -> None:
 
 
 class Book:
-    """Which futures of an executor are unfinished, and whether it still takes tasks."""
+    """The unfinished futures of an executor, and whether it still takes tasks."""
 
     def __init__(self, executor: Executor) -> None:
         self._name = type(executor).__name__
@@ -64,7 +64,7 @@ class Book:
         self._unfinished: dict[Future[Any], None] = {}  # _changed; in the order of submission
 
     def enter(self, future: Future[Any]) -> None:
-        """Take a task on; RuntimeError after shutdown."""
+        """Note a new task. Raise RuntimeError after shutdown."""
         with self._changed:
             if not self._open:
                 raise RuntimeError(f"cannot schedule new futures after shutdown of this {self._name}")
@@ -77,7 +77,7 @@ class Book:
             self._changed.notify_all()
 
     def close(self, cancel_futures: bool) -> None:
-        """Take no more; cancel what has not begun, if asked to."""
+        """Take no more tasks. `cancel_futures`: cancel those that have not begun."""
         with self._changed:
             self._open = False
             waiting = list(self._unfinished) if cancel_futures else []
@@ -85,7 +85,7 @@ class Book:
             future.cancel()
 
     def begin_anew(self) -> None:
-        """In a child of `os.fork`: the unfinished tasks are the parent's."""
+        """Forget the tasks in a child of `os.fork`: they run in the parent."""
         self._changed = primitives.Condition()
         self._unfinished = {}
 

@@ -1,4 +1,4 @@
-"""Tasks that run when they are due: what executors with a clock share, and the one of real time."""
+"""Tasks that run when they are due: the base of executors with a clock, and the executor of real time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ with_threads: WeakSet[Any] = WeakSet()
 
 
 class _Timers:
-    """Tasks by the time they are due, then by the order they came in. The executor's lock owns it."""
+    """Tasks in the order of the time at which they are due, then of their coming. The lock of the executor owns it."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Task]] = []
@@ -36,7 +36,7 @@ class _Timers:
         heapq.heappush(self._heap, (due, self._count, task))
 
     def next_due(self) -> float | None:
-        """When the next task that was not cancelled is due."""
+        """The time at which the next task is due that was not cancelled."""
         while self._heap and self._heap[0][2].future.cancelled():
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
@@ -45,7 +45,7 @@ class _Timers:
         return heapq.heappop(self._heap)[2]
 
     def purge(self) -> None:
-        """Forget the cancelled ones: they must not pile up until they would have been due."""
+        """Forget the cancelled tasks, so that they do not pile up until they would have been due."""
         self._heap = [entry for entry in self._heap if not entry[2].future.cancelled()]
         heapq.heapify(self._heap)
 
@@ -54,20 +54,20 @@ class _Timers:
 
 
 class TimedExecutor(Executor):
-    """What the two executors with a clock share."""
+    """The base of the two executors with a clock."""
 
     def __init__(self) -> None:
         self._book = Book(self)
         self._changed = primitives.Condition()
         self._timers = _Timers()  # _changed
-        self._cancelled = 0  # _changed; cancelled since the last purge
+        self._cancelled = 0  # _changed; how many were cancelled since the last purge
 
     def now(self) -> float:
         """The time, in seconds from some beginning."""
         raise NotImplementedError
 
     def _due(self, delay: float) -> float:
-        """When a task is due that is scheduled now, by the measure of the timers."""
+        """The time at which a task is due that is scheduled now, in the unit of the timers."""
         return self.now() + delay
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -79,7 +79,7 @@ class TimedExecutor(Executor):
             **kwargs: Its named arguments.
 
         Returns:
-            The future of its result. What `fn` raises is its future's.
+            The future of its result. An error of `fn` goes to the future.
 
         Raises:
             RuntimeError: After `shutdown`.
@@ -153,7 +153,7 @@ class ScheduledExecutor(TimedExecutor):
         with_threads.add(self)
 
     def _begin_anew(self) -> None:
-        """In a child of `os.fork`, where no other thread is, and the locks may be held for ever."""
+        """Begin anew in a child of `os.fork`: the threads are gone, and they may have held the locks."""
         self._changed = primitives.Condition()
         if self._thread is not None and self._thread is not primitives.current_thread():
             self._thread = None
@@ -195,7 +195,7 @@ class ScheduledExecutor(TimedExecutor):
                     thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
                     thread.start()
                     self._thread = thread
-        except RuntimeError:  # the machine gives no thread: the next task may have one
+        except RuntimeError:  # the machine gives no thread: the next task may get one
             future.cancel()
             raise
         return future

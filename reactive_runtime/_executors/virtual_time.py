@@ -25,7 +25,7 @@ def nanoseconds_of(seconds: float) -> int:
 
 
 def now_ns(clock: Clock) -> int:
-    """The time of a clock in nanoseconds, exactly where the clock counts them."""
+    """The time of a clock in nanoseconds; exact if the clock counts nanoseconds."""
     counted: Callable[[], int] | None = getattr(clock, "now_ns", None)
     return round(clock.now() * SECOND) if counted is None else counted()
 
@@ -35,7 +35,7 @@ SECOND: Final = 10**9
 
 
 def _begin_of(start: float) -> float:
-    """`start`, where it is a number that a clock may begin at."""
+    """Check `start`, the time at which a clock begins."""
     if isinstance(start, bool) or not isinstance(start, int | float):
         raise TypeError(f"VirtualTimeExecutor: start must be a number of seconds, not {type(start).__name__}")
     if not math.isfinite(start):
@@ -44,7 +44,7 @@ def _begin_of(start: float) -> float:
 
 
 AT_ONCE: Final = 100_000
-"""So many tasks may run at one virtual time before their real time counts."""
+"""How many tasks may run at one virtual time before their real time counts."""
 
 
 STANDS_STILL: Final = 10.0
@@ -60,9 +60,9 @@ class VirtualTimeExecutor(TimedExecutor):
     A flow may have boundaries. Before time moves on, and before `advance` returns, the clock waits until the tasks on
     executors and the coroutines are done that flows on this clock have begun: those that were subscribed to in its
     context (`clock_of`, `StepVerifier`), those with an operator that was given it, and all that a task of the clock has
-    set off. A flow on two clocks is waited for by both. The clock does not wait for what a thread of the program does
-    by itself, nor for a task that the program submits and hands to `from_future`, nor for a timer of real time, nor for
-    a coroutine of `from_async` whose buffer is full.
+    set off. A flow on two clocks is waited for by both. The clock does not wait for work that a thread of the program
+    does outside of flows, nor for a task that the program submits and hands to `from_future`, nor for a timer of real
+    time, nor for a coroutine of `from_async` whose buffer is full.
 
     Args:
         start: The time at the beginning, in seconds.
@@ -127,7 +127,7 @@ class VirtualTimeExecutor(TimedExecutor):
     def advance(self, seconds: float = 0.0) -> None:
         """Move the clock on by `seconds`, stopping at each task that is due on the way to run it.
 
-        Tasks that are scheduled meanwhile run too, if they are due by then. What a task raises is its future's.
+        Tasks that are scheduled meanwhile run too, if they are due by then. An error of a task goes to its future.
 
         Args:
             seconds: Seconds, from 0. 0 runs what is due now.
@@ -137,10 +137,10 @@ class VirtualTimeExecutor(TimedExecutor):
             ValueError: `seconds` is below 0, or not finite.
             RuntimeError: The clock is moving already: called inside a task, or while another thread advances it. Or
                 this thread is inside of a task that the clock would wait for.
-            TimeoutError: What the flows have begun on other threads did not come to rest in `timeout` seconds of real
-                time. It says where that is. Or tasks have scheduled one another with a delay of 0 for that long (10
-                seconds where `timeout` is 0), and more than 100,000 of them. The clock has stopped at the time that it
-                had reached.
+            TimeoutError: Tasks that the flows have begun on other threads did not come to rest in `timeout` seconds of
+                real time. It says where that is. Or tasks have scheduled one another with a delay of 0 for that long
+                (10 seconds where `timeout` is 0), and more than 100,000 of them. The clock has stopped at the time that
+                it had reached.
             BaseException: An interrupt in a task, what is no `Exception`, goes on up.
 
         Thread:
@@ -165,7 +165,7 @@ class VirtualTimeExecutor(TimedExecutor):
         while True:
             task = self._next_until(now)
             if task is None:
-                self.rest("advance")  # it may schedule more, for now or later
+                self.rest("advance")  # the tasks on other threads may schedule more, for now or later
                 task = self._next_until(end)
             if task is None:
                 return
@@ -185,7 +185,7 @@ class VirtualTimeExecutor(TimedExecutor):
         """Wait until nothing that flows on this clock have begun on other threads is under way.
 
         Args:
-            caller: What an error names.
+            caller: The caller that an error names.
 
         Raises:
             TimeoutError: It did not come to rest in `timeout` seconds of real time.
@@ -214,12 +214,12 @@ class VirtualTimeExecutor(TimedExecutor):
 
 
 def _in_words(task: Callable[..., Any]) -> str:
-    """What a task of a clock is."""
+    """Say what a task of a clock is."""
     while isinstance(task, partial):
         task = task.func
     timer = getattr(task, "__self__", None)
     if not isinstance(timer, Timer):
         return describe(task)
-    from reactive_runtime._core.timeout_reason import awaited_by
+    from reactive_runtime._core.timeout_reason import awaited_by  # here: it imports modules that import this one
 
     return f"a timer of a flow; {awaited_by(timer.drain)}" if isinstance(timer.drain, PulledSubscription) else "a timer"

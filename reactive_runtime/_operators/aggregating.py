@@ -58,9 +58,9 @@ class AggregatingOperators(FlowBase[T_co]):
             initial: The first `so_far`. Without it the first element takes its place.
 
         Returns:
-            A flow of one element, at the end of the source. Where the source is empty, that is `initial`, and without
-            one the flow is empty. It fails with the error that `fn` raises, and with TypeError where `fn` returns None,
-            or the source is empty and `initial` is None: None is not an element (2.13).
+            A flow of one element, at the end of the source. If the source is empty, that is `initial`, and without one
+            the flow is empty. It fails with the error that `fn` raises, and with TypeError where `fn` returns None, or
+            the source is empty and `initial` is None: None is not an element (2.13).
 
         Raises:
             TypeError: `fn` cannot be called.
@@ -69,7 +69,7 @@ class AggregatingOperators(FlowBase[T_co]):
             All elements are requested upstream.
 
         Cancellation:
-            Passes through. What was reduced so far is dropped, to the hook.
+            Passes through. The result so far is dropped, to the hook.
 
         Thread:
             `fn` is called on the thread that signals.
@@ -130,14 +130,14 @@ class AggregatingOperators(FlowBase[T_co]):
         It holds every element: for finite flows.
 
         Returns:
-            A flow of one element, the list, when the source has completed. Where the source fails, what was gathered is
-            dropped, to the hook.
+            A flow of one element, the list, when the source has completed. If the source fails, the elements gathered
+            so far are dropped, to the hook.
 
         Demand:
             All elements are requested upstream.
 
         Cancellation:
-            Passes through. What was gathered is dropped, to the hook.
+            Passes through. The elements gathered so far are dropped, to the hook.
 
         Thread:
             Runs on the thread that signals.

@@ -71,7 +71,7 @@ class BackpressureOperators(FlowBase[T_co]):
             that is pulled is pulled by demand.
 
         Cancellation:
-            Passes through. What waits here goes to the hook.
+            Passes through. Elements that wait here go to the hook.
 
         Thread:
             Passes through. Elements that waited for demand come on the thread that requests.
@@ -88,16 +88,16 @@ class BackpressureOperators(FlowBase[T_co]):
         return combinator_flow(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
 
     def on_overflow_buffer(self, n: int, *, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
-        """What comes without demand is kept, up to `n` elements.
+        """Elements that come without demand are kept, up to `n` of them.
 
         It is for sources that push; one that is pulled never overflows. While the subscriber is at work, as many again
         may wait.
 
         Args:
             n: How many elements wait, at most; 1 or more.
-            drop: What one more does. "oldest": it takes the place of the oldest. "newest": it is dropped itself.
-                "error": it ends the flow with an OverflowError, and what waits is dropped. What is dropped goes to the
-                hook.
+            drop: The effect of one more element. "oldest": it takes the place of the oldest. "newest": it is dropped
+                itself. "error": it ends the flow with an OverflowError, and the elements that wait are dropped. Dropped
+                elements go to the hook.
 
         Returns:
             A flow of the elements that were not dropped. The end of the source, an error too, comes after what waits.
@@ -110,7 +110,7 @@ class BackpressureOperators(FlowBase[T_co]):
             Of a source that pushes everything is requested, demand or not; one that is pulled is pulled by demand.
 
         Cancellation:
-            Passes through. What waits here goes to the hook.
+            Passes through. Elements that wait here go to the hook.
 
         Thread:
             Elements go on on the thread of the source; those that waited, on the thread that requests.
@@ -136,7 +136,7 @@ class BackpressureOperators(FlowBase[T_co]):
 
     @stateful
     def on_overflow_drop(self) -> Flow[T_co]:
-        """What comes without demand is dropped, to the hook.
+        """Elements that come without demand are dropped, to the hook.
 
         It is for sources that push; one that is pulled never overflows. While the subscriber is at work, up to 256
         elements wait.
@@ -172,7 +172,7 @@ class BackpressureOperators(FlowBase[T_co]):
 
     @stateful
     def on_overflow_latest(self) -> Flow[T_co]:
-        """What comes without demand takes the place of what came before: only the latest is kept.
+        """An element that comes without demand takes the place of the one before: only the latest is kept.
 
         It is for sources that push; one that is pulled never overflows. While the subscriber is at work, up to 256
         elements wait.
@@ -218,15 +218,15 @@ class BackpressureOperators(FlowBase[T_co]):
             TypeError: `valve` is no `Valve`.
 
         Demand:
-            Passes exactly, or, while the valve is paused, not at all. What was requested before may still come, and
-            waits: at most as much as was demanded.
+            Passes exactly, or, while the valve is paused, not at all. Elements that were requested before may still
+            come, and wait: at most as many as were demanded.
 
         Cancellation:
             Passes through, also while the valve is paused.
 
         Thread:
-            Passes through. Where the valve has held demand back, the thread that calls `resume` passes it on, and a
-            source without an executor goes on there.
+            Passes through. If the valve has held demand back, the thread that calls `resume` passes it on, and a source
+            without an executor goes on there.
 
         Example:
             >>> from reactive_runtime import Flow, Valve
@@ -246,11 +246,11 @@ class BackpressureOperators(FlowBase[T_co]):
     def kill_switch(self, switch: KillSwitch) -> Flow[T_co]:
         """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
 
-        What has passed here is drained: put it near the source.
+        Elements that have passed here are drained: put it near the source.
 
         Args:
-            switch: A `KillSwitch`, which any number of flows may share. Where it was thrown before, the flow completes
-                at once.
+            switch: A `KillSwitch`, which any number of flows may share. If it was thrown before, the flow completes at
+                once.
 
         Returns:
             A flow of the same elements. It fails with TimeoutError where it has not ended in the time that
@@ -287,7 +287,7 @@ class BackpressureOperators(FlowBase[T_co]):
     def serialize(self) -> Flow[T_co]:
         """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
 
-        `from_publisher` does so by itself; this says it.
+        `from_publisher` does so in any case; this operator says it.
 
         Returns:
             A flow of the same elements, with the end of the source.

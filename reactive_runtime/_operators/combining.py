@@ -71,7 +71,7 @@ class CombiningOperators(FlowBase[T_co]):
             *sources: Publishers, none or more. Each is subscribed to when the one before it has completed.
             delay_error: False: the error of a source ends the flow at once, and the sources behind it are not
                 subscribed to. True: the next source follows, and the errors come at the end, several of them as an
-                ExceptionGroup. Where that end does not come, since the flow is cancelled, each goes to the hook.
+                ExceptionGroup. If that end does not come, since the flow is cancelled, each goes to the hook.
 
         Returns:
             A flow of the elements of all sources. It completes with the last one; without sources at once.
@@ -139,7 +139,7 @@ class CombiningOperators(FlowBase[T_co]):
         """First `elements`, and then the source.
 
         Args:
-            *elements: What comes first, in this order. None is not an element (2.13).
+            *elements: The elements that come first, in this order. None is not an element (2.13).
 
         Returns:
             A flow of `elements` and those of the source, to which it subscribes when `elements` are through.
@@ -201,8 +201,8 @@ class CombiningOperators(FlowBase[T_co]):
             *sources: Publishers, none or more. All are subscribed to at once.
             prefetch: How many elements of each source wait here, at most; 1 or more.
             delay_error: False: the error of a source cancels the others, and ends the flow at once. True: the errors
-                come when all sources have ended, several of them as an ExceptionGroup. Where that end does not come,
-                since the flow is cancelled, each goes to the hook.
+                come when all sources have ended, several of them as an ExceptionGroup. If that end does not come, since
+                the flow is cancelled, each goes to the hook.
 
         Returns:
             A flow of the elements of all sources. It completes when all have; without sources at once.
@@ -216,7 +216,7 @@ class CombiningOperators(FlowBase[T_co]):
             when three quarters of them are through. The others are pulled by demand, in turn.
 
         Cancellation:
-            Passes to all sources. What waits here goes to the hook.
+            Passes to all sources. Elements that wait here go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. Elements go on on that thread, or on one of a
@@ -256,7 +256,7 @@ class CombiningOperators(FlowBase[T_co]):
             are pulled by demand, in turn.
 
         Cancellation:
-            Passes to all sources. What waits here goes to the hook.
+            Passes to all sources. Elements that wait here go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. Elements go on on that thread, or on one of a
@@ -313,7 +313,7 @@ class CombiningOperators(FlowBase[T_co]):
             are pulled by demand.
 
         Cancellation:
-            Passes to all sources. What waits here goes to the hook.
+            Passes to all sources. Elements that wait here go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. `key` and the comparison run on that thread,
@@ -338,10 +338,10 @@ class CombiningOperators(FlowBase[T_co]):
         """The source, and then `elements`.
 
         Args:
-            *elements: What comes after the source, in this order. None of them is None.
+            *elements: The elements that come after the source, in this order. None of them is None.
 
         Returns:
-            A flow that ends with `elements`. Where the source fails, its error comes instead of them.
+            A flow that ends with `elements`. If the source fails, its error comes instead of them.
 
         Raises:
             TypeError: One of `elements` is None, which is not an element (2.13).

@@ -1,7 +1,7 @@
 """Operators that decide whether elements pass, or of which source, and those that answer yes or no.
 
-`all`, `any` and `contains` request every element, and cancel the upstream as soon as they know the answer. An operator
-that listens to another publisher subscribes to that first: the source may keep the thread that subscribes.
+`all`, `any` and `contains` request every element, and cancel the upstream as soon as they know the answer. `take_until`
+and `skip_until` subscribe to the other publisher first, since the source may keep the thread that subscribes.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ class ConditionalOperators(FlowBase[T_co]):
         """Whether an element equals `element`.
 
         Args:
-            element: What each element is compared with, by `==`.
+            element: The value that each element is compared with, by `==`.
 
         Returns:
             A flow of one bool, which is True with the first element that is equal, or False at the end of the source.

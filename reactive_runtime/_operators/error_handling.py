@@ -1,4 +1,4 @@
-"""What happens after an end: another source, another error, once more from the beginning.
+"""Operators that go on after an end: with another source, with another error, or once more from the beginning.
 
 An operator here subscribes to its source, or to the one that follows, and requests exactly what is demanded downstream;
 what is still owed when a source ends is requested of the next. However often that is, it needs no stack and no memory.
@@ -37,7 +37,7 @@ Outcome = Generator[Any, None, Exception | None]
 
 
 class ErrorHandlingOperators(FlowBase[T_co]):
-    """What happens after an end: another source, another error, once more from the beginning."""
+    """Operators that go on after an end: with another source, with another error, or once more from the beginning."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
                 function.
 
         Demand:
-            Passes to the source, exactly. What is still demanded when it fails is requested of the publisher.
+            Passes to the source, exactly. The demand that is left when it fails goes to the publisher.
 
         Cancellation:
             Passes to the one that is under way.
@@ -101,7 +101,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             Passes through. The element that waits then goes to the hook.
 
         Thread:
-            `fn` and `when` are called on the thread on which the source fails. Where the element waits, it comes on the
+            `fn` and `when` are called on the thread on which the source fails. If the element waits, it comes on the
             thread that requests.
 
         Example:
@@ -152,7 +152,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def retry(self, n: int | None = None, *, when: When | None = None) -> Flow[T_co]:
         """The source; where it fails, the source once more, up to `n` times.
 
-        What it had given before it failed stays delivered.
+        Elements that it gave before it failed stay delivered.
 
         Args:
             n: How often it is subscribed to again, at most; 0 or more. None: without end.
@@ -168,7 +168,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             ValueError: `n` is below 0.
 
         Demand:
-            Passes to the source, exactly. What is still demanded is requested of the new subscription.
+            Passes to the source, exactly. The demand that is left goes to the new subscription.
 
         Cancellation:
             Passes to the attempt that is under way; none follows.
@@ -209,8 +209,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             TypeError: `fn` cannot be called.
 
         Demand:
-            Passes to the source, exactly. Of the publisher one element is requested, demand or not. What is still
-            demanded is requested of the new subscription.
+            Passes to the source, exactly. Of the publisher one element is requested, demand or not. The demand that is
+            left goes to the new subscription.
 
         Cancellation:
             Passes to the source, or to the publisher that is waited for. The publisher is cancelled with its first
@@ -264,7 +264,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             ValueError: `n` is below 0, `first` or `most` is not above 0 or not finite, or `jitter` is not from 0 to 1.
 
         Demand:
-            Passes to the source, exactly. What is still demanded is requested of the new subscription.
+            Passes to the source, exactly. The demand that is left goes to the new subscription.
 
         Cancellation:
             Passes to the attempt that is under way. In a pause it cancels the timer.
@@ -313,8 +313,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             ValueError: `n` is below 0.
 
         Demand:
-            Passes to the source, exactly. What is still demanded is requested of the next subscription; without demand
-            there is none.
+            Passes to the source, exactly. The demand that is left goes to the next subscription; without demand there
+            is none.
 
         Cancellation:
             Passes to the round that is under way; none follows.
@@ -350,8 +350,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             TypeError: `fn` cannot be called.
 
         Demand:
-            Passes to the source, exactly. Of the publisher one element is requested, demand or not. What is still
-            demanded is requested of the next subscription.
+            Passes to the source, exactly. Of the publisher one element is requested, demand or not. The demand that is
+            left goes to the next subscription.
 
         Cancellation:
             Passes to the source, or to the publisher that is waited for. The publisher is cancelled with its first

@@ -210,8 +210,8 @@ class FilteringOperators(FlowBase[T_co]):
             default: Takes the place of the element where the source is empty.
 
         Returns:
-            A flow of one element. Where the source is empty, it fails with LookupError if there is no `default`, and
-            with TypeError if that is None, which is not an element (2.13).
+            A flow of one element. If the source is empty, it fails with LookupError if there is no `default`, and with
+            TypeError if that is None, which is not an element (2.13).
 
         Demand:
             One element is requested upstream.
@@ -247,8 +247,8 @@ class FilteringOperators(FlowBase[T_co]):
             default: Takes the place of the element where the source is too short.
 
         Returns:
-            A flow of one element. Where the source is too short, it fails with LookupError if there is no `default`,
-            and with TypeError if that is None, which is not an element (2.13).
+            A flow of one element. If the source is too short, it fails with LookupError if there is no `default`, and
+            with TypeError if that is None, which is not an element (2.13).
 
         Raises:
             TypeError: `index` is not an int.
@@ -288,8 +288,8 @@ class FilteringOperators(FlowBase[T_co]):
             default: Takes the place of the element where the source is empty.
 
         Returns:
-            A flow of one element, at the end of the source. Where the source is empty, it fails with LookupError if
-            there is no `default`, and with TypeError if that is None, which is not an element (2.13).
+            A flow of one element, at the end of the source. If the source is empty, it fails with LookupError if there
+            is no `default`, and with TypeError if that is None, which is not an element (2.13).
 
         Demand:
             All elements are requested upstream.

@@ -40,9 +40,9 @@ class SchedulingOperators(FlowBase[T_co]):
     __slots__ = ()
 
     def publish_on(self, executor: Executor, *, prefetch: int = PREFETCH) -> Flow[T_co]:
-        """What comes after this runs on `executor`: an asynchronous boundary.
+        """The operators after this run on `executor`: an asynchronous boundary.
 
-        What had arrived before an error or the end is delivered first. Signals stay serial on any pool (1.3).
+        Elements that arrived before an error or the end are delivered first. Signals stay serial on any pool (1.3).
 
         Args:
             executor: Any `concurrent.futures.Executor` of threads; one of processes is for `map_parallel`.
@@ -62,15 +62,15 @@ class SchedulingOperators(FlowBase[T_co]):
             through the boundary, without prefetch.
 
         Cancellation:
-            Passes upstream. What waits in the boundary is dropped, to the hook.
+            Passes upstream. Elements that wait in the boundary are dropped, to the hook.
 
         Thread:
-            What follows runs on `executor`, and gives the thread back after each batch. A cold source that has no
-            executor of its own (`subscribe_on`) runs on the thread that requests: behind a boundary on the boundary's.
-            A group, or a window, that has none has a buffer already: its elements are taken out of it on `executor`.
-            Any other upstream without an executor, such as `retry`, `flat_map` or a publisher of another library, runs
-            on the thread that requests: first the one that subscribes, then, as the boundary is refilled, the
-            executor's.
+            The operators that follow run on `executor`, and give the thread back after each batch. A cold source that
+            has no executor of its own (`subscribe_on`) runs on the thread that requests: behind a boundary on the
+            boundary's. A group, or a window, that has none has a buffer already: its elements are taken out of it on
+            `executor`. Any other upstream without an executor, such as `retry`, `flat_map` or a publisher of another
+            library, runs on the thread that requests: first the one that subscribes, then, as the boundary is refilled,
+            the executor's.
 
         Example:
             >>> from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +89,7 @@ class SchedulingOperators(FlowBase[T_co]):
     def subscribe_on(self, executor: Executor) -> Flow[T_co]:
         """The source runs on `executor`: its iterator is made, pulled and closed there.
 
-        It does not matter where in the flow this stands. Where it stands twice, the one nearest to the source counts.
+        It does not matter where in the flow this stands. If it stands twice, the one nearest to the source counts.
 
         Args:
             executor: Any `concurrent.futures.Executor` of threads; one of processes is for `map_parallel`.

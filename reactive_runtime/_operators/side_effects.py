@@ -250,7 +250,7 @@ class SideEffectOperators(FlowBase[T_co]):
         """`fn()` is called exactly once for each subscription, whichever way it ends.
 
         Args:
-            fn: Called before the subscriber gets the end. A source that has not ended by itself is closed after that.
+            fn: Called before the subscriber gets the end. A source that has not ended is closed after that.
 
         Returns:
             A flow of the same signals. An error that `fn` raises goes to the hook.
@@ -386,7 +386,7 @@ class SideEffectOperators(FlowBase[T_co]):
 
 
 class Listener:
-    """What `Flow.tap` calls for each signal; override the methods that are wanted."""
+    """A listener that `Flow.tap` calls for each signal; override the methods that are wanted."""
 
     def on_subscribe(self) -> None:
         """A subscription begins."""
@@ -402,7 +402,7 @@ class Listener:
         """The source has failed.
 
         Args:
-            error: What it failed with.
+            error: The error that it failed with.
         """
 
     def on_complete(self) -> None:

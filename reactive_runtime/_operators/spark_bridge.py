@@ -69,7 +69,7 @@ class SparkOperators(FlowBase[T_co]):
         Args:
             df: A DataFrame of Spark. Of Spark Connect the whole is computed by the server, whatever is demanded.
             prefetch_partitions: How many jobs may fetch ahead of the partition whose rows are being taken, 1 or more.
-            form: What an element is: "dicts", as `map_flow` has it, "tuples", or "batches" of Arrow.
+            form: The form of an element: "dicts", as `map_flow` has it, "tuples", or "batches" of Arrow.
             batch_rows: How many rows are made into Python's objects at a time, and are in a batch of Arrow at most, 1
                 or more.
 

@@ -138,18 +138,18 @@ class TransformingOperators(FlowBase[T_co]):
                 raises TypeError. `emit` is for this call and its thread: after the call it raises RuntimeError.
 
         Returns:
-            A flow of what was emitted. It fails with the error that `fn` raises. What that call had emitted is then
-            dropped, to the hook.
+            A flow of the emitted elements. It fails with the error that `fn` raises. Elements that this call has
+            emitted are then dropped, to the hook.
 
         Raises:
             TypeError: `fn` cannot be called.
 
         Demand:
-            What `fn` has emitted goes on when `fn` has returned, by demand. Where it emits nothing, one more element is
-            requested upstream.
+            Emitted elements go on when `fn` has returned, by demand. If it emits nothing, one more element is requested
+            upstream.
 
         Cancellation:
-            Passes through. What was emitted and has not gone on is dropped, to the hook.
+            Passes through. Emitted elements that have not gone on are dropped, to the hook.
 
         Thread:
             `fn` is called on the thread that signals.
@@ -272,7 +272,8 @@ class TransformingOperators(FlowBase[T_co]):
             The flow that `fn` returns.
 
         Raises:
-            TypeError: `fn` cannot be called, or returns no `Flow`. What `fn` raises goes to the caller as well.
+            TypeError: `fn` cannot be called, or returns no `Flow`. An error that `fn` raises goes to the caller as
+                well.
 
         Demand:
             That of the flow that `fn` returns.

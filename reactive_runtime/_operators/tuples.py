@@ -78,7 +78,7 @@ class TupleOperators(FlowBase[T_co]):
             are pulled by demand, one element for each tuple.
 
         Cancellation:
-            Passes to all sources. What waits here goes to the hook.
+            Passes to all sources. Elements that wait here go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. Tuples go on on that thread, or on one of a
@@ -133,7 +133,7 @@ class TupleOperators(FlowBase[T_co]):
             are pulled by demand, one element for each tuple.
 
         Cancellation:
-            Passes to all sources. What waits here goes to the hook.
+            Passes to all sources. Elements that wait here go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. Tuples go on on that thread, or on one of a
@@ -175,8 +175,8 @@ class TupleOperators(FlowBase[T_co]):
     def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the latest element of each source, one whenever one of them has a new element.
 
-        It begins when each source has had an element, and gives each source its turn. What a source gives before that
-        takes the place of its element before, which goes to the hook; so does what is left where no tuple has come.
+        It begins when each source has had an element, and gives each source its turn. Until then an element of a source
+        takes the place of the one before it, which goes to the hook; so does what is left where no tuple has come.
 
         Args:
             *sources: Publishers, none or more. All are subscribed to at once.
@@ -195,7 +195,7 @@ class TupleOperators(FlowBase[T_co]):
             are pulled by demand, in turn. Elements before the first tuple use up no demand.
 
         Cancellation:
-            Passes to all sources. What waits here goes to the hook.
+            Passes to all sources. Elements that wait here go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. Tuples go on on that thread, or on one of a
@@ -240,8 +240,8 @@ class TupleOperators(FlowBase[T_co]):
 
         Returns:
             A flow of tuples, with an element of the source first and one of each of `others`. It completes with the
-            source, and then cancels `others`. An error of any ends it. Where one of `others` completes without an
-            element, every element of the source goes to the hook.
+            source, and then cancels `others`. An error of any ends it. If one of `others` completes without an element,
+            every element of the source goes to the hook.
 
         Raises:
             TypeError: One of `others` is no publisher, or there is none.

@@ -104,13 +104,13 @@ def lacking(member: Member) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
-def test_all_that_is_needed_of_it_is_there(member: Member) -> None:
+def test_a_member_of_flow_has_all_that_it_needs(member: Member) -> None:
     missing = list(lacking(member))
     assert not missing, "\n".join([f"{member.name}:", *missing])
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_what_is_declared_is_there_and_has_no_reason_that_is_not_needed(name: str) -> None:
+def test_a_declaration_is_of_a_member_and_needs_its_reasons(name: str) -> None:
     parts = OPERATORS[name]
     assert name in {member.name for member in members()}, f"{name} is no public member of Flow"
     kinds = {type(part) for part in parts}

@@ -99,8 +99,8 @@ class FlatteningOperators(FlowBase[T_co]):
             elements are requested ahead; the others are pulled by demand, in turn.
 
         Cancellation:
-            Passes to the source and to all publishers under way; coroutines are cancelled. What waits here goes to the
-            hook.
+            Passes to the source and to all publishers under way; coroutines are cancelled. Elements that wait here go
+            to the hook.
 
         Thread:
             `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
@@ -165,7 +165,7 @@ class FlatteningOperators(FlowBase[T_co]):
             their turn has come.
 
         Cancellation:
-            Passes to the source and to all publishers under way. What waits here goes to the hook.
+            Passes to the source and to all publishers under way. Elements that wait here go to the hook.
 
         Thread:
             `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.

@@ -60,8 +60,8 @@ class GroupingOperators(FlowBase[T_co]):
         Returns:
             A flow of pairs. It completes when the source has, and the last pair is delivered. It fails with
             OverflowError where one group more than `groups` would be open, or the buffer of a group without a
-            subscriber is full. It fails with the error that `key`, or the hash of a key, raises. Where the source
-            fails, a group that is not demanded yet is dropped, to the hook.
+            subscriber is full. It fails with the error that `key`, or the hash of a key, raises. If the source fails, a
+            group that is not demanded yet is dropped, to the hook.
 
         Raises:
             TypeError: `key` cannot be called, or `groups` or `prefetch` is not an int.
@@ -69,11 +69,10 @@ class GroupingOperators(FlowBase[T_co]):
 
         Demand:
             The source is asked for more while the next group is demanded, or a group that has a subscriber demands
-            more. A full buffer of a group that has a subscriber holds the source back: an operator that takes groups
-            in an order of its own (`flat_map_sequential`, `zip`, `merge_comparing`) has to have room (`prefetch`) for
-            all that comes of one while it waits for another. Where the source is not pulled
-            on the same thread (an executor, another publisher, an asynchronous operator), up to 256 elements are
-            requested ahead of that.
+            more. A full buffer of a group that has a subscriber holds the source back: an operator that takes groups in
+            an order of its own (`flat_map_sequential`, `zip`, `merge_comparing`) has to have room (`prefetch`) for all
+            that comes of one while it waits for another. If the source is not pulled on the same thread (an executor,
+            another publisher, an asynchronous operator), up to 256 elements are requested ahead of that.
 
         Cancellation:
             Where the outer flow is cancelled, the groups that have a subscriber go on. What belongs to no such group is
@@ -108,15 +107,15 @@ class GroupingOperators(FlowBase[T_co]):
         """Flows of `n` elements each, one after the other.
 
         Each window is for one subscriber, and buffers its elements until they are demanded. All of them complete, or
-        fail, with the source at the latest. What a window has not delivered when its subscriber cancels is dropped, to
-        the hook.
+        fail, with the source at the latest. Elements that a window has not delivered when its subscriber cancels are
+        dropped, to the hook.
 
         Args:
             n: How many elements are in a window, 1 or more. The last window may have fewer.
 
         Returns:
-            A flow of flows. It completes when the source has, and the last window is delivered. Where the source fails,
-            a window that is not demanded yet is dropped, to the hook.
+            A flow of flows. It completes when the source has, and the last window is delivered. If the source fails, a
+            window that is not demanded yet is dropped, to the hook.
 
         Raises:
             TypeError: `n` is not an int.
@@ -124,7 +123,7 @@ class GroupingOperators(FlowBase[T_co]):
 
         Demand:
             The source is asked for more while the next window is demanded, or the present one has a subscriber and is
-            not full. Where the source is not pulled on the same thread (an executor, another publisher, an asynchronous
+            not full. If the source is not pulled on the same thread (an executor, another publisher, an asynchronous
             operator), up to 256 elements are requested ahead of that.
 
         Cancellation:
@@ -186,7 +185,7 @@ class GroupingOperators(FlowBase[T_co]):
             n: Elements in a list, 1 or more.
 
         Returns:
-            A flow of lists. The last one may be shorter. Where the source fails, a list that is not full is dropped, to
+            A flow of lists. The last one may be shorter. If the source fails, a list that is not full is dropped, to
             the hook.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Where flows end: subscribers made of functions, values waited for, futures, loops and queues.
+"""Ends of flows: subscribers made of functions, values waited for, futures, loops and queues.
 
 Start at `terminal`, which has the methods. `loops` has `for` and `async for`, `queueing` the subscriber of
 `to_queue`, `waiting` the checks of a wait.

@@ -1,7 +1,7 @@
 """Loops over a flow: a drain whose owner is the thread of a `for` loop, or the coroutine of an `async for` loop.
 
-The owner pulls. Where there is nothing, it leaves the drain, and sleeps; the thread that brings an element takes the
-drain in its name (`_launch`), and wakes it. A wait that is given up, by a time limit or a cancelled coroutine, changes
+The owner pulls. If there is nothing, it leaves the drain, and sleeps; the thread that brings an element takes the drain
+in its name (`_launch`), and wakes it. A wait that is given up, by a time limit or a cancelled coroutine, changes
 nothing: the drain has no owner, or is kept for the next call, which looks first.
 
     awake ──nothing there: leave──▶ asleep ──element, end: taken in its name──▶ awake

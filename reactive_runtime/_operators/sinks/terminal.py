@@ -1,11 +1,11 @@
-"""Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop, a queue.
+"""Ends of flows: a subscriber made of functions, a future, a value waited for, a `for` loop, a queue.
 
 `block`, `run`, `for_each` and a `for` loop block, or may: they are for the edge of a program. A `KeyboardInterrupt`
 while one of them waits cancels the flow.
 
-What is raised here, or is the exception of a future, is a copy of the error that the flow ended with, of the same class
-and with the same attributes. One instance may be signalled to many, and to raise it writes to its traceback
-(`failures/passing.py`). So `is` does not find it; `except` does. The methods of a subscriber get the error itself.
+A sink raises a copy of the error that the flow ended with, and gives a future a copy: of the same class and with the
+same attributes. One instance may be signalled to many, and to raise it writes to its traceback (`failures/passing.py`).
+So `is` does not find it; `except` does. The methods of a subscriber get the error itself.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ R = TypeVar("R")
 
 
 class TerminalOperators(FlowBase[T_co]):
-    """Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop, a queue."""
+    """Ends of flows: a subscriber made of functions, a future, a value waited for, a `for` loop, a queue."""
 
     __slots__ = ()
 
@@ -313,7 +313,7 @@ class TerminalOperators(FlowBase[T_co]):
         """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
 
         Args:
-            fn: Called with each element. What it raises ends the flow, and is raised here.
+            fn: Called with each element. Its error ends the flow, and is raised here.
             timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
                 is not interrupted; when the time is over, a warning in the log says where it is.
 
@@ -365,7 +365,7 @@ class TerminalOperators(FlowBase[T_co]):
 
         Args:
             queue: A `queue.Queue`, or anything else with `put`.
-            end: What is put after the last element, once.
+            end: The object that is put after the last element, once.
 
         Returns:
             A future that is done when `end` has been put. It has a copy of the error that the flow ended with; an error
@@ -414,7 +414,7 @@ class Disposable:
     Its methods may be called from any thread, at any time. It is a context manager: leaving it cancels.
 
     Args:
-        subscription: What it requests from and cancels. A user gets a handle from `Flow.subscribe`.
+        subscription: The subscription that it requests from and cancels. A user gets a handle from `Flow.subscribe`.
     """
 
     __slots__ = ("_subscription",)

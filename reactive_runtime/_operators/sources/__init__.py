@@ -1,4 +1,4 @@
-"""Where flows come from: `pulled` from what is at hand, `deferred` to each subscription, `creating` by pushing.
+"""Sources of flows: `pulled` from what is at hand, `deferred` to each subscription, `creating` by pushing.
 
 Only `Flow` imports it, to have its sources.
 """

@@ -51,7 +51,7 @@ class CreatingSources:
         overflow: Literal["error", "newest", "oldest"] = "error",
         capacity: int = CAPACITY,
     ) -> Flow[T]:
-        """What `fn(emitter)` pushes: for sources with callbacks.
+        """The elements that `fn(emitter)` pushes: for sources with callbacks.
 
         Demand without bound does not mean that no element waits. Elements wait where they are taken on another thread
         (`subscribe_on`, `publish_on`), by an operator that requests a bounded number (`map_parallel`, `race`), or
@@ -62,9 +62,9 @@ class CreatingSources:
 
         Args:
             fn: Called once for each subscriber, with an `Emitter`. `emitter.on_cancel` is the place to unregister.
-            overflow: What happens to one element more than `capacity`. "error": the flow fails with OverflowError, and
+            overflow: The effect of one element more than `capacity`. "error": the flow fails with OverflowError, and
                 the element is dropped. "newest": that element is dropped. "oldest": the one that has waited longest is
-                dropped. What is dropped goes to the hook.
+                dropped. Dropped elements go to the hook.
             capacity: How many elements may wait for demand, 1 or more.
 
         Returns:
@@ -79,8 +79,8 @@ class CreatingSources:
             are demanded than wait.
 
         Cancellation:
-            What waits is dropped, to the hook, and the functions given to `emitter.on_cancel` are called. `fn` is not
-            called for a subscriber that cancels inside `on_subscribe`.
+            Elements that wait are dropped, to the hook, and the functions given to `emitter.on_cancel` are called. `fn`
+            is not called for a subscriber that cancels inside `on_subscribe`.
 
         Thread:
             `fn` is called on the thread that subscribes, also with `subscribe_on`. Any thread may emit. An element is
@@ -239,7 +239,7 @@ class Emitter(Generic[T]):
         """Push one element; never blocks.
 
         Args:
-            element: It waits for demand. Where the buffer is full, `overflow` of `create` says what is dropped.
+            element: It waits for demand. If the buffer is full, `overflow` of `create` says what is dropped.
 
         Returns:
             `OK` where the element was taken; with "oldest", another may have been dropped for it. `OVERFLOW` where the
@@ -283,8 +283,8 @@ class Emitter(Generic[T]):
         """The end of the flow, by failure, once what waits is delivered.
 
         Args:
-            error: What the flow fails with. If there was an end already, or the subscriber has gone, it goes to the
-                hook.
+            error: The error that the flow fails with. If there was an end already, or the subscriber has gone, it goes
+                to the hook.
 
         Returns:
             False if there was an end already, or the subscriber has gone.

@@ -31,7 +31,7 @@ _AT_HAND = (list, tuple, builtins.range, str, bytes, bytearray, dict, set, froze
 
 
 class Sources:
-    """Where flows come from. Each source is cold: every subscriber gets the elements from the first one on."""
+    """Sources of values that are at hand, of iterables and of publishers."""
 
     __slots__ = ()
 
@@ -150,7 +150,7 @@ class Sources:
                 all subscriptions; each begins with the traceback that it had here.
 
         Returns:
-            A flow that fails with the error. Where the function raises, it fails with that; where the result is no
+            A flow that fails with the error. If the function raises, it fails with that; where the result is no
             exception, with TypeError.
 
         Raises:
@@ -299,7 +299,7 @@ class Sources:
     def from_publisher(publisher: Publisher[T]) -> Flow[T]:
         """The elements of any object that has `subscribe(subscriber)`.
 
-        What the publisher does against the rules is caught here: late elements go to the hook.
+        The flow keeps the rules even if the publisher breaks them: late elements go to the hook.
 
         Args:
             publisher: A publisher of any library.

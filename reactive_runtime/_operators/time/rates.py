@@ -54,7 +54,7 @@ class RateOperators(FlowBase[T_co]):
             waits, until a newer one is due.
 
         Cancellation:
-            Passes through. What waits then goes to the hook.
+            Passes through. Elements that wait then go to the hook.
 
         Thread:
             Elements come on the clock's thread, or on one of the few daemon threads of the shared clock; the last one
@@ -143,7 +143,7 @@ class RateOperators(FlowBase[T_co]):
             waits, until a newer one takes its place.
 
         Cancellation:
-            Passes to both. What waits then goes to the hook.
+            Passes to both. Elements that wait then go to the hook.
 
         Thread:
             Elements come on the thread on which `sampler` signals; the last one on that of the one that completes; one

@@ -161,7 +161,7 @@ class TimingOperators(FlowBase[T_co]):
             come waits for demand.
 
         Cancellation:
-            Passes through. What waits then is dropped, to the hook.
+            Passes through. Elements that wait then go to the hook.
 
         Thread:
             A source without an executor runs on the thread that requests. Elements and the end come on the clock's
@@ -215,7 +215,7 @@ class TimingOperators(FlowBase[T_co]):
             ValueError: `seconds` is not above 0 or not finite.
 
         Demand:
-            Passes to the source, exactly. What is still demanded is requested of `fallback`.
+            Passes to the source, exactly. The demand that is left goes to `fallback`.
 
         Cancellation:
             Passes to the one that is under way, and cancels the timer.
