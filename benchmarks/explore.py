@@ -1,6 +1,6 @@
 """The explorer beside frontrun 0.7.0 and interleave-test 0.1.0, on the same programs, in one run.
 
-    make bench-explore
+    make bench PART=explore
 
 Each tool gets each broken program for at most 500 schedules and 20 seconds, in a process of its own, since a tool that
 does not control what a program does may hang in it. A bug counts as found if the fixed twin of the program is not

@@ -14,7 +14,7 @@ __all__ = ["ENGINES", "NIGHT", "by_day", "holds_with_few_preemptions"]
 T = TypeVar("T")
 
 NIGHT = "EXPLORE_SCHEDULES" in os.environ
-"""Whether this is the nightly run (`make explore-nightly`)."""
+"""Whether this is the nightly run (`make nightly PART=explore`)."""
 
 ALL = 100_000
 
