@@ -1,9 +1,12 @@
-"""The words that docs/style.md replaces are in no page and in no module: docstrings, comments, messages."""
+"""No page and no module has the words that docs/style.md replaces, or one more sentence of the shapes that it rewrites."""
 
 from __future__ import annotations
 
 import ast
+import io
+import os
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -136,6 +139,83 @@ def test_each_target_that_a_page_names_is_in_the_makefile(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", Path("Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)", page.read_text()))
     assert named <= targets
+
+
+SHAPES = {
+    "a clause as the subject": re.compile(
+        r"(?:^|(?<=[.!?:;]\s)|(?<=[.!?:;]`\s))[\s>*-]*"
+        r"(?:What|Who|Whoever|Where|That (?:it|they|an?|the|no|this|each|one|nothing|there|some|its|all|two|both))\b"
+        r"(?:[^.!?]|[.!?](?=\S))*(?:[.!](?!\S)|\Z)"
+    ),
+    "a passive without an agent": re.compile(r"\b(?:is|are|was|were|be|being|been) (?:looked for|told)\b"),
+    "end": re.compile(r"\bcomes? to (?:its|their|an|the) end\b"),
+    "by itself": re.compile(r"\bby (?:itself|themselves)\b"),
+}
+"""The commonest shapes that docs/style.md replaces. A question may begin with "What"."""
+
+
+def shapes(text: str) -> list[str]:
+    """The sentences of a text, of any number of lines, that have one of these shapes."""
+    flat = re.sub(r"\s+", " ", text).strip()
+    return [match[0].strip()[:80] for shape in SHAPES.values() for match in shape.finditer(flat)]
+
+
+def texts(source: str) -> list[str]:
+    """The comments of a module, lines that follow each other as one, and its strings of more than one word."""
+    comments: list[tuple[int, str]] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, text = token.start[0], token.string.lstrip("#: ")
+            if comments and comments[-1][0] == line - 1:
+                comments[-1] = line, f"{comments[-1][1]} {text}"
+            else:
+                comments.append((line, text))
+    strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    said = [paragraph for text in strings if isinstance(text, str) and " " in text for paragraph in text.split("\n\n")]
+    return [text for _, text in comments] + said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is freed is not closed there.", "Stop. Who hears of it is\nnamed.", "Where names are at home.",
+        "That it waits is no fault.", "modules are looked for", "the loop comes to its end", "it ends by itself",
+    ],
+)  # fmt: skip
+def test_a_shape_is_found(text: str) -> None:
+    assert len(shapes(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["What does it cost?", "Say what is freed.", "That holds.", "somewhere. Whatever", "a.Who", "see what"]
+)
+def test_a_question_and_a_clause_in_its_place_are_not(text: str) -> None:
+    assert shapes(text) == []
+
+
+@pytest.mark.parametrize("page", [item for item in PAGES if item.name != "style.md"], ids=str)
+def test_a_page_has_none_of_the_shapes(page: Path) -> None:
+    lines = [line for line in prose(page.read_text()).splitlines() if not line.startswith("#")]
+    assert [found for line in lines for found in shapes(line)] == []
+
+
+BASELINE = Path("tests/style_baseline.txt")
+"""How many sentences of each folder's modules still have one of the shapes. WRITE_DOCS=1 writes smaller counts."""
+
+
+def test_no_folder_has_more_of_the_shapes_than_before() -> None:
+    found: dict[str, list[str]] = {}
+    for file in CODE:
+        if file.name != "test_style.py":
+            folder = "/".join(file.parts[:2]) if len(file.parts) > 2 else file.parts[0]
+            lines = [shape for text in texts(file.read_text()) for shape in shapes(text)]
+            found.setdefault(folder, []).extend(f"{file}: {line}" for line in lines)
+    before = {folder: int(count) for folder, count in (row.split() for row in BASELINE.read_text().splitlines())}
+    if os.environ.get("WRITE_DOCS"):
+        now = {folder: min(len(lines), before.get(folder, len(lines))) for folder, lines in found.items()}
+        BASELINE.write_text("".join(f"{folder} {count}\n" for folder, count in sorted(now.items()) if count))
+    else:
+        assert {folder: lines for folder, lines in found.items() if len(lines) > before.get(folder, 0)} == {}
 
 
 def test_no_variable_is_called_it() -> None:
