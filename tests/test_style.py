@@ -1,4 +1,4 @@
-"""No page and no module has the words that docs/style.md replaces, or one more sentence of the shapes that it rewrites."""
+"""No page or module has the words that docs/style.md replaces; no module gets more of the sentences it rewrites."""
 
 from __future__ import annotations
 

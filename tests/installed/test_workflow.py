@@ -41,7 +41,9 @@ def test_there_are_jobs() -> None:
 
 @pytest.mark.parametrize("command", commands())
 def test_make_knows_each_command(command: str) -> None:
-    done = subprocess.run(["make", "-n", *command.split()], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["make", "-n", *command.split()], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
