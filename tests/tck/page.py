@@ -1,4 +1,4 @@
-"""Tables in docs/tck-evidence.md, or another page, that the tests make: they are compared, or, with WRITE_DOCS=1, written."""
+"""Tables of docs/tck-evidence.md, or another page, that tests make: compared, or, with WRITE_DOCS=1, written."""
 
 from __future__ import annotations
 
