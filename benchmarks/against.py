@@ -48,7 +48,7 @@ def take_all(flow: Any) -> None:
 
 
 def works() -> dict[str, Callable[[], object]]:
-    """What is measured, of the package that this process has imported."""
+    """The measured works, of the package that this process has imported."""
     from reactive_runtime import Flow
 
     pools = [ThreadPoolExecutor(1) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What may still come after a cancel, and what it leaves behind: all scenarios, by kind of publisher, as docs have it.
+"""Signals after a cancel, and what it leaves behind: all scenarios, by kind of publisher, as docs have it.
 
 python benchmarks/cancellation.py [--seconds 120]
 """

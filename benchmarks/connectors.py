@@ -203,13 +203,13 @@ def cancel(spark: Any) -> str:
 
 
 def kept(what: str) -> int:
-    """What Linux says this process holds (VmRSS), or has held at most (VmHWM), in bytes."""
+    """The memory of this process by Linux, now (VmRSS) or at most (VmHWM), in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(what))
 
 
 def memory(spark: Any, rows: int) -> Iterator[str]:
-    """What is held at most, over what was before, in partitions; with strings, so that these are large."""
+    """The most memory in use, less that before, in partitions; with strings, so that these are large."""
     df = spark.range(0, rows, 1, PARTITIONS).selectExpr("id", "id * 1.5D as x", "lpad(id, 120, '0') as s")
     one = df.where(F.spark_partition_id() == 0).toArrow().nbytes
     yield f"memory of from_dataframe, in partitions of {one / 2**20:.0f} MiB, of which there are {PARTITIONS}:"
@@ -232,7 +232,7 @@ HEAP = "512m"
 
 
 def heap(spark: Any) -> str:
-    """What the driver's JVM holds at most while one partition passes."""
+    """The most memory that the driver's JVM uses while one partition passes."""
     df = spark.range(0, LARGE, 1, 1).selectExpr("id", "id * 1.5D as x", "lpad(id, 120, '0') as s")
     pools = [
         pool

@@ -1,4 +1,4 @@
-"""What an element costs that goes to Java and comes back, and what a thread costs that goes there to signal."""
+"""The cost of an element that goes to Java and comes back, and of a thread that signals there."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The explorer beside frontrun 0.7.0 and interleave-test 0.1.0, on the same programs, in one run.
 
-    make bench-explore
+    make bench PART=explore
 
 Each tool gets each broken program for at most 500 schedules and 20 seconds, in a process of its own, since a tool that
 does not control what a program does may hang in it. A bug counts as found if the fixed twin of the program is not
-accused as well, in 100 schedules. Then each runs a correct program for its speed. What is printed: how many bugs were
+accused as well, in 100 schedules. Then each runs a correct program for its speed. Printed are how many bugs were
 found, after how many schedules, and schedules a second. Last, each that has a search to its end exhausts three threads
 of two locked increments: in how many executions, how many of the 90 orders it came to, and how many a second.
 `python benchmarks/explore.py --ours` prints our own speed at all kinds of points, and `--exhaust` the last part alone.
@@ -178,7 +178,7 @@ def child(tool: str, name: str, schedules: int, seed: int) -> None:
 
 
 def ask(tool: str, name: str, schedules: int, seed: int = 1, limit: float = SECONDS) -> Any:
-    """What the tool says of the program, or why it says nothing."""
+    """The verdict of the tool on the program, or why there is none."""
     command = [sys.executable, __file__, "--child", tool, name, str(schedules), str(seed)]
     if tool == "frontrun":  # it needs its own launcher
         command.insert(0, str(Path(sys.executable).parent / "frontrun"))

@@ -5,7 +5,7 @@ python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--pytho
 
 `--against` names a checkout of another version; its harness runs the races of this one. `--python` names the
 interpreter of what is compared with, of this version if no other is named: one with a GIL, beside one without. Each
-version has a process of its own, and they take turns: race by race, seed by seed. What counts is the time that the
+version has a process of its own, and they take turns: race by race, seed by seed. It counts the time that the
 process has used up to the end of the round that broke a rule of the race: it says the same on a machine with other
 work. Judging is not counted. A race that is not found within the limit counts with the limit. Times until a race is
 found differ as much as lifetimes do: one that looks slower is measured again, with four times as many other seeds.

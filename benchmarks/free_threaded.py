@@ -1,4 +1,4 @@
-"""What threads are good for: the same work on one thread and on two, with a GIL and without it.
+"""The gain of threads: the same work on one thread and on two, with a GIL and without it.
 
 python benchmarks/free_threaded.py [--beside PYTHON] [--rounds 5] [WORK ...]
 

@@ -1,4 +1,4 @@
-"""What the load amounts to: signals, rounds of each scenario, and what a round costs by its switch interval.
+"""The amount of the load: signals, rounds of each scenario, and what a round costs by its switch interval.
 
 python benchmarks/load.py [--seconds 30] [--seed 1]
 

@@ -39,7 +39,7 @@ Finding = tuple[str, int, str, int, int]
 
 @dataclass(frozen=True)
 class Run:
-    """What is in a run; it is written by `write`."""
+    """The contents of a run; `write` writes it."""
 
     name: str
     subscriptions: int
@@ -81,7 +81,7 @@ class Run:
         return -(-self.subscriptions // LIVE) * LIVE * self.length
 
     def findings(self) -> list[Finding]:
-        """What a judge has to find in it."""
+        """The breaches that a judge has to find in it."""
         found = []
         for number in self.broken:
             is_long = number == self.longest
@@ -201,7 +201,7 @@ def write_all(runs: Iterable[tuple[Run, Path]]) -> list[Path]:
 
 
 def processor_seconds(root: int, without: int | None = None) -> float:
-    """What a process and all that it has started have used so far, but for one of them, and what that has started."""
+    """The time that a process and its descendants have used so far, without one of them and its descendants."""
     times: dict[int, float] = {}
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):

@@ -321,7 +321,7 @@ def demand() -> None:
 
 
 def apart() -> None:
-    """What it costs to give an upstream a drain of its own: `take_until`, over a step and over a range."""
+    """The cost of a drain of its own for an upstream: `take_until`, over a step and over a range."""
     on_next = Sum().on_next
     n = N // 10
     ways: dict[str, Callable[[], object]] = {

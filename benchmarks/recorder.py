@@ -1,11 +1,11 @@
-"""What it costs to record a signal: the same signals recorded and not, in turn, in one run; the difference.
+"""The cost of recording a signal: the same signals recorded and not, in turn, in one run; the difference.
 
 Then how many a second eight threads record to Parquet files, and, in steps, how much memory that takes.
 
 python benchmarks/recorder.py [--signals 8000000]
 
 With --beside 0,2,4 only the eight threads, with so many busy processes beside them, in turn: what becomes of the rate,
-and where the time goes. What a signal takes is measured by the clocks of the threads, which stand still while one is
+and where the time goes. The clocks of the threads measure the time of a signal; they stand still while a thread does
 not run.
 """
 
@@ -155,7 +155,7 @@ def busy(processes: int) -> Iterator[None]:
 
 @dataclass
 class Used:
-    """What one round of the eight threads took."""
+    """The time of one round of the eight threads."""
 
     signals: int
     seconds: float

@@ -1,4 +1,4 @@
-"""What the verdict costs as records, runs and machines become more; and whether it is the right one.
+"""The cost of the verdict as records, runs and machines become more; and whether it is the right one.
 
 python benchmarks/scale.py [--unit 10000000] [--runs 100] [--run-records 1000000] [--one 8000000] [--rounds 2]
 
@@ -12,8 +12,8 @@ workers with a core each, on this machine, in turn, warm:
     some 130,000 a second: 8 million, judged four times whatever `--rounds` says, take four minutes and more.
 
 Each is judged twice a round: as it is, where nothing breaks a rule, and with one run in which a subscription breaks
-1.1: the one that has half of the records, where there is one. The time is the median of all. Where a verdict is not
-exactly what the records say, that is said, and the exit status is 1.
+1.1: the one that has half of the records, where there is one. The time is the median of all. A wrong verdict is
+printed, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def beyond(records: int) -> Data:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge has to find in the runs, and what it found."""
+    """The breaches that a judge has to find in the runs, and those it found."""
 
     subscriptions: int
     elements: int
@@ -105,7 +105,7 @@ class Verdict:
 
     @classmethod
     def due(cls, runs: Sequence[Run]) -> Verdict:
-        """What the records say."""
+        """The breaches that the records have."""
         found = sorted(finding for run in runs for finding in run.findings())
         return cls(sum(len(run.numbers) for run in runs), sum(run.elements for run in runs), found)
 
@@ -142,7 +142,7 @@ class Written:
 
 
 def verdict(spark: Any, folders: Sequence[Path], way: Any = None) -> tuple[Verdict, str]:
-    """What there is in these folders, as `verify` finds it; and the plan."""
+    """The findings in these folders, as `verify` has them; and the plan."""
     found = judge_files(spark, [file for folder in folders for file in check_files(folder)], way=way).kept()
     sums = found.subscriptions.agg({"*": "count", "elements": "sum"}).collect()[0]
     rows = found.violations.select("run", "subscription", "rule", "count", "first").collect()
@@ -219,7 +219,7 @@ def _spark_class(log: Path, scratch: Path, name: str, *arguments: str) -> Iterat
 
 
 def _logged(log: Path, process: subprocess.Popen[bytes], pattern: str) -> str:
-    """What the log says, once it does."""
+    """The text that the log has, as soon as it has it."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and process.poll() is None:
         found = re.search(pattern, log.read_text(errors="replace"))
@@ -251,7 +251,7 @@ def cluster(scratch: Path, workers: int = 2) -> Iterator[tuple[str, list[int]]]:
 
 @dataclass
 class Took:
-    """What one judge took for one set of data."""
+    """The time of one judge for one set of data."""
 
     seconds: list[float] = field(default_factory=list)
     used: list[float] = field(default_factory=list)
@@ -284,7 +284,7 @@ def take(judge: Judge, data: Data, written: Written, took: Took) -> None:
 
 
 def warm_up(judge: Judge) -> None:
-    """What does not count."""
+    """Warm up; these rounds do not count."""
     data = skewed(2, 200_000)
     with Written([data]) as written:
         for _ in range(WARM):

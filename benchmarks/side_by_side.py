@@ -44,7 +44,7 @@ def show(
 
 
 RESULTS = Path(__file__).parent / "results.jsonl"
-"""What was reached, a line each; `summary.py` makes a table and a picture of it."""
+"""The results, a line each; `summary.py` makes a table and a picture of it."""
 
 
 def reached(work: str, value: float, *, at_most: float | None = None, at_least: float | None = None) -> None:

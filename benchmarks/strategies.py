@@ -4,7 +4,7 @@
 
 Each program is explored with each seed. For each strategy a line: how many of the explorations found the bug, how many
 programs were found with all seeds, and of the schedules until then the median, the 95th of 100 and the most; the last
-column is the highest of the medians of the programs. What was not found counts as one schedule more than there were.
+column is the highest of the medians of the programs. A bug that was not found counts as one schedule more.
 The numbers are of schedules, not of seconds: they are the same on every machine, with the same interpreter.
 """
 

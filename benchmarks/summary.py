@@ -1,4 +1,4 @@
-"""What the benchmarks have just reached, beside what they should: a table, and docs/benchmarks.svg."""
+"""The results of the benchmarks beside their aims: a table, and docs/benchmarks.svg."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ python benchmarks/thread_sanitizer.py PYTHON [--seconds 60] [--suppressions FILE
 PYTHON is what `.ci/thread-sanitizer` has built. It reports races between accesses in C: each of Python's own objects is
 one of them, so that a race that tears an object, or crashes, is found, and one that only loses an update is not; that
 is for the harness and the explorer. A report with a frame of `Python/instrumentation.c` is of `sys.settrace`, which the
-harness makes threads hesitate with: CPython's own. What is left fails the command.
+harness makes threads hesitate with: CPython's own. Any other report fails the command.
 """
 
 from __future__ import annotations

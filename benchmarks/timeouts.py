@@ -43,7 +43,7 @@ class Upstreams:
         return Flow.range(2**60).filter(lambda _: False)
 
     def retrying(self) -> Flow[Any]:
-        """What fails at once, again and again."""
+        """A flow that fails at once, again and again."""
         return Flow.error(OSError("gone")).retry()
 
 

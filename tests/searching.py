@@ -1,20 +1,23 @@
-"""How far searches of the explorer go: some hundred schedules by day, all that they are for in the nightly run."""
+"""What the night has beside the day: more schedules in the explorer's searches, and more cases of some tests."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import Any, TypeVar
+
+import pytest
 
 from reactive_runtime.explore import Result
 from reactive_runtime.explore._schedule.carriers import greenlets_run
 
-__all__ = ["ENGINES", "NIGHT", "by_day", "holds_with_few_preemptions"]
+__all__ = ["ENGINES", "NIGHT", "by_day", "holds_with_few_preemptions", "one_pair_each_by_day"]
 
 T = TypeVar("T")
 
 NIGHT = "EXPLORE_SCHEDULES" in os.environ
-"""Whether this is the nightly run (`make explore-nightly`)."""
+"""Whether this is the nightly run (`make nightly PART=explore`)."""
 
 ALL = 100_000
 
@@ -26,6 +29,18 @@ ENGINES = ["threads", "greenlets"] if greenlets_run() else ["threads"]
 def by_day(step: int, cases: Iterable[T]) -> list[T]:
     """One of each `step` cases, the first among them; at night all."""
     return list(cases)[:: 1 if NIGHT else step]
+
+
+def one_pair_each_by_day(cases: Iterable[Any], others: Sequence[Any]) -> list[Any]:
+    """The pairs of a case and another value: by day each case with one of the others in turn, at night all.
+
+    The night is `-m nightly`, in `make nightly PART=kills`.
+    """
+    pairs = product(enumerate(cases), enumerate(others))
+    return [
+        pytest.param(case, other, marks=[] if row % len(others) == column else pytest.mark.nightly)
+        for (row, case), (column, other) in pairs
+    ]
 
 
 def holds_with_few_preemptions(explored: Callable[..., Result]) -> None:

@@ -153,6 +153,13 @@ def test_the_links_of_the_docs_lead_somewhere() -> None:
             assert made or found.exists(), f"{page}: {target}"  # those that are made are looked at in tests/docs
 
 
+def test_the_ways_through_the_code_name_what_is_in_each_file() -> None:
+    rows = re.findall(r"^\|.+\| `([\w/]+\.py)` \| `(\w+)` \|$", Path("docs/read-the-code.md").read_text(), re.MULTILINE)
+    assert len(rows) > 40
+    missing = [(file, name) for file, name in rows if not re.search(rf"\b(def|class) {name}\b", Path(file).read_text())]
+    assert missing == []
+
+
 def test_the_glossary_is_short_and_names_what_there_is() -> None:
     rows = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", Path("docs/glossary.md").read_text(), re.MULTILINE)[1:]
     terms = [term for term, _ in rows]

@@ -13,34 +13,68 @@ import pytest
 ROOT = Path.cwd()
 MAKEFILE = Path("Makefile")
 WORKFLOW = Path(".github/workflows/ci.yml").read_text(encoding="utf-8")
+ABOVE = {"GROUP", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "PART", "PYTHON_FT"}  # of a make that runs this test
+OWN = {name: value for name, value in os.environ.items() if name not in ABOVE}
 
 
-def targets() -> set[str]:
-    return set(re.findall(r"^([a-z][\w-]*):(?!=)", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE))
+def asked() -> list[str]:
+    """The arguments of make in the jobs of the workflow."""
+    return re.findall(r"- run: make (.+)$", WORKFLOW, re.MULTILINE)
 
 
-def test_the_workflow_makes_what_there_is_to_be_made() -> None:
-    (works,) = re.findall(r"^ +work: \[(.+)\]$", WORKFLOW, re.MULTILINE)
-    asked = {line.split()[-1] for line in re.findall(r"- run: make (.+)$", WORKFLOW, re.MULTILINE)} - {"}}"}
-    assert asked
-    assert asked | set(works.split(", ")) <= targets()
+def parts(target: str) -> set[str]:
+    """The parts of a target that the jobs of the workflow name."""
+    (matrix,) = re.findall(r"^ +part: \[(.+)\]$", WORKFLOW, re.MULTILINE)
+    named = set(re.findall(rf"\b{target} PART=(\S+)", "\n".join(asked())))
+    return (named - {"${{"}) | (set(matrix.split(", ")) if "${{" in named else set())
 
 
-def test_every_test_is_in_a_target_that_the_workflow_makes() -> None:
-    """`make check` has the core's; a file that stands alone, and a folder with tests, is named by one of the others."""
-    asked = {line.split()[-1] for line in re.findall(r"- run: make (.+)$", WORKFLOW, re.MULTILINE)}
-    tests = ["test-core", *sorted(target for target in asked if target.startswith("test-"))]
-    command = ["make", "--dry-run", "--old-file", ".venv/ready", *tests]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    named = set(re.findall(r"(?<!--ignore )\btests/[\w/.]+", printed))
+def listed() -> dict[str, list[str]]:
+    """The targets that `make help` lists, by group."""
+    printed = subprocess.run(["make", "help"], capture_output=True, text=True, check=True).stdout
+    groups = [group.splitlines() for group in printed.split("\n\n")]
+    return {group[0]: [line.split()[1] for line in group if line.startswith("  make ")] for group in groups}
+
+
+def test_help_lists_every_target_in_three_groups() -> None:
+    targets = [target for group in listed().values() for target in group]
+    (phony, *_) = re.findall(r"^\.PHONY: (.+)$", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(listed()) == 4  # the first is `make help`
+    assert sorted(targets) == sorted(phony.split())
+    assert len(targets) <= 20
+
+
+def test_the_workflow_makes_what_help_lists() -> None:
+    targets = {target for group in listed().values() for target in group}
+    assert {arguments.split()[0] for arguments in asked()} <= targets
+    assert {"core"} | parts("test-part") == {"core", "threads", "spark", "jvm", "browser", "rest"}
+
+
+def test_every_test_is_in_a_part_that_the_workflow_runs() -> None:
+    """`make check` runs the core's; another part names each file that stands alone, and each folder with tests."""
+    named = set()
+    for part in {"core"} | parts("test-part"):
+        printed = subprocess.run([".ci/tests", "--files", part], capture_output=True, text=True, check=True).stdout
+        named |= set(printed.split())
     there = {str(file) for file in Path("tests").glob("test_*.py")}
     there |= {str(file.parent) for file in Path("tests").glob("*/test_*.py")}
     assert there <= named
 
 
-def test_whatever_is_for_the_night_is_in_the_workflow() -> None:
-    (works,) = re.findall(r"^ +work: \[(.+)\]$", WORKFLOW, re.MULTILINE)
-    assert {target for target in targets() if target.endswith("nightly")} == set(works.split(", "))
+BY_HAND = {"smoke", "soak", "thread-sanitizer"}
+"""Parts of `make nightly` that no night runs."""
+
+
+def test_the_workflow_runs_each_part_of_the_night() -> None:
+    printed = subprocess.run([".ci/nightly", "--list"], capture_output=True, text=True, check=True).stdout
+    assert {line.split(":")[0] for line in printed.splitlines()} == parts("nightly") | BY_HAND
+
+
+@pytest.mark.parametrize("script", ["tests", "nightly", "bench", "check", "show"])
+def test_an_unknown_part_is_one_line_and_status_2(script: str) -> None:
+    done = subprocess.run([f".ci/{script}", "nothing"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0].startswith(f"{script}: ")
 
 
 @pytest.mark.parametrize(("stress", "prune", "status"), [(0, 0, 0), (1, 0, 1), (2, 0, 2), (0, 4, 2), (1, 4, 1)])
@@ -53,16 +87,12 @@ def test_a_night_fails_where_the_run_or_the_retention_does_and_is_pruned_anyhow(
     command.chmod(0o755)
     makefile, own = str(MAKEFILE), f"BIN={tmp_path}"
     night = ["make", "--file", makefile, "--old-file", ".venv/ready", own, "NIGHTS=3", "nightly"]
-    done = subprocess.run(night, capture_output=True, text=True, check=False)
+    done = subprocess.run(night, env=OWN, capture_output=True, text=True, check=False)
     assert [int(found) for found in re.findall(r"nightly\] Error (\d)", done.stderr)] == [status] * bool(status)
     first, last = (tmp_path / "called").read_text().splitlines()
     asked = {"--verify", "--fail-on-regression", "runs/summary.md", "runs/stress.xml", "runs/report.html"}
     assert asked <= set(first.split())
     assert last == "prune runs --nights 3 --verdicts 365"
-
-
-ABOVE = {"GROUP", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "PYTHON_FT"}  # of a make that runs this test
-OWN = {name: value for name, value in os.environ.items() if name not in ABOVE}
 
 
 def copied(folder: Path, *names: str) -> None:
@@ -92,12 +122,15 @@ def planned(tmp_path: Path, marker: str, *arguments: str) -> str:
 def test_a_set_up_of_a_group_is_not_taken_for_the_whole(
     marker: str, arguments: tuple[str, ...], sets_up: bool, tmp_path: Path
 ) -> None:
-    assert (".ci/setup" in planned(tmp_path, marker, *arguments, "test-core")) is sets_up
+    assert (".ci/setup" in planned(tmp_path, marker, *arguments, "test-part", "PART=core")) is sets_up
 
 
-@pytest.mark.parametrize(("target", "needs"), [("check", False), ("test", True), ("run", True), ("test-spark", True)])
+@pytest.mark.parametrize(
+    ("target", "needs"),
+    [("check", False), ("test", True), ("run", True), ("test-part PART=core", False), ("test-part PART=spark", True)],
+)
 def test_only_what_runs_spark_asks_for_java(target: str, needs: bool, tmp_path: Path) -> None:
-    assert (".ci/java" in planned(tmp_path, "ready", target)) is needs
+    assert (".ci/java" in planned(tmp_path, "ready", *target.split())) is needs
 
 
 def test_a_missing_java_is_one_line(tmp_path: Path) -> None:
@@ -230,4 +263,5 @@ def test_what_only_a_build_can_be_says_what_it_takes(tmp_path: Path) -> None:
 
 
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
-    assert "tests/test_docs.py -k type_checkers" in planned(tmp_path, "ready", "check")
+    assert ".ci/check pages" in planned(tmp_path, "ready", "check")
+    assert "tests/test_docs.py -k type_checkers" in (ROOT / ".ci/check").read_text()

@@ -1,1 +1,1 @@
-"""What the site is made with: what is public, the pages of the reference, a picture of each operator, the lessons."""
+"""The parts of the site: the public names, the pages of the reference, a picture of each operator, the lessons."""

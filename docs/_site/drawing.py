@@ -1,6 +1,6 @@
 """A run as a picture: time from left to right, a line for each subscription, the operator in between.
 
-What happens at once, on one thread and in one direction, stands in one column. The colours are those of the page: a
+Events at one time, on one thread and in one direction, stand in one column. The colours are those of the page: a
 class for each thread, see `site.css`.
 """
 
@@ -36,7 +36,7 @@ class Column:
 
     @property
     def width(self) -> float:
-        """What its widest event needs."""
+        """The width of its widest event."""
         return max(_width(event) for event in self.events) + 10
 
     def takes(self, event: Event) -> bool:
@@ -53,7 +53,7 @@ class Column:
 
 
 class Layout:
-    """Where everything stands."""
+    """The places of all events."""
 
     def __init__(self, run: Run) -> None:
         self.lines = _lines(run)

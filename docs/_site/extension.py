@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: pages that are made before the build, `.. marble::`, signatures as they are called."""
+"""Additions to Sphinx: pages that are made before the build, `.. marble::`, signatures as they are called."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _bases(app: Sphinx, name: str, cls: type, options: Any, bases: list[Any]) ->
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """A constant has the text below its assignment, not that of its type; backquotes as Sphinx takes them.
 
-    What a name comes from is of another library: no link to what is called so here.
+    An *Origin* names another library: its names link to nothing here.
     """
     if what == "data":
         lines[:] = reference.doc_of_data(name, thing)
@@ -94,7 +94,7 @@ def _sections(app: Sphinx, page: str, template: str, context: dict[str, Any], do
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Called by Sphinx. What it has read before counts for nothing where a file of this folder is another one."""
+    """Called by Sphinx. It reads all pages anew if a file of this folder has changed."""
     app.add_directive("marble", Marble)
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _read)

@@ -53,7 +53,7 @@ def _page(name: str) -> str:
     counted = "" if item.counted else "\nIt promises nothing else, so this is no fault of it.\n"
     return f"""# {_package(item)}: {title[0].lower()}{title[1:]}
 
-What it promises: {_paragraph(item.promise)}
+Its promise: {_paragraph(item.promise)}
 {counted}
 {_paragraph(item.what)}
 

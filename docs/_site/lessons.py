@@ -38,7 +38,7 @@ It has a small program that is broken, a question, the schedule that shows the f
 The diagrams are computed while this site is built: the [explorer](../explore.md) finds a schedule under which the
 program fails, and makes it as short as it can be.
 
-`make hazards` prints all lessons in a terminal.
+`make show NAME=hazards` prints all lessons in a terminal.
 [One page with all of them](../hazards.md) has the diagrams as text and, at its end, the words.
 The [glossary](../glossary.md) has those of the project.
 

@@ -1,4 +1,4 @@
-"""What is public: the names that a user may import, each with one home, and the members of `Flow` by theme.
+"""The public names: those that a user may import, each with one home, and the members of `Flow` by theme.
 
 A public module lies directly in the package and has no underscore, or is one of `DEEPER`; the modules inside of
 packages are not public, whatever they are called. Its public names are those of its `__all__`. A name that several
@@ -67,9 +67,9 @@ class Module:
 
     name: str
     homes: dict[str, Any] = field(default_factory=dict)
-    """What has its home here."""
+    """The names that have their home here."""
     elsewhere: dict[str, str] = field(default_factory=dict)
-    """What it exports, and where that has its home: a name with the path of its module."""
+    """The names that it exports from elsewhere, with the path of their module."""
 
     @property
     def module(self) -> ModuleType:

@@ -1,7 +1,7 @@
 """Runs the example of an operator on virtual time, and records what passes above and below it.
 
-Each source of an example, each flow that an operator makes, and each subscriber below the operator is a *line*. What
-passes on a line goes through `reactive_runtime.testing.Recorder`, whose records give the order; a note beside each
+Each source of an example, each flow that an operator makes, and each subscriber below the operator is a *line*. All
+signals of a line go through `reactive_runtime.testing.Recorder`, whose records give the order; a note beside each
 record gives the text of the element, the virtual time and the name of the thread. The records of every run are judged
 by the rules (`reactive_runtime.testing.check`): no picture is made of a run that breaks one.
 
@@ -43,12 +43,12 @@ class Example:
     code: str
     """An expression. `a`, `b`, `c` are the sources; the rest is named in `Stage.names`."""
     a: str | tuple[str, ...] | None = None
-    """What the source does: `12-3|` has 1 and 2 at once, 3 after a second, and completes; `x` is an error. Of several,
-    the first is what the first subscriber gets, and so on."""
+    """The events of the source: `12-3|` has 1 and 2 at once, 3 after a second, and completes; `x` is an error. The
+    first of several is for the first subscriber, and so on."""
     b: str | tuple[str, ...] | None = None
     c: str | tuple[str, ...] | None = None
     demand: int | None = None
-    """What the subscriber asks for, at first and when it has got that. None: everything."""
+    """The demand of the subscriber, at first and whenever it is met. None: everything."""
     pause: float = 0.0
     """Seconds that the subscriber waits before it asks for more."""
     cancel_after: int | None = None
@@ -58,20 +58,20 @@ class Example:
     subscribers: tuple[float, ...] = (0.0,)
     """When each subscriber subscribes."""
     at: tuple[tuple[float, str], ...] = ()
-    """What else is called, and when."""
+    """Further calls, and their times."""
     seconds: tuple[float, ...] = (0.0,)
     """How long the tasks of an executor take, in turn."""
     note: str = ""
     """A sentence below the picture."""
     sink: bool = False
-    """The expression runs the flow by itself; its result is shown."""
+    """The expression runs the flow; its result is shown."""
     waits: bool = False
     """Coroutines run on an event loop, in real time: wait for the end."""
 
 
 @dataclass(eq=False)
 class Line:
-    """What passes between a publisher and its subscriber."""
+    """The signals between a publisher and its subscriber."""
 
     label: str
     above: bool
@@ -91,7 +91,7 @@ class Event:
 
 @dataclass
 class Run:
-    """What happened."""
+    """The code of an example, its events in order, and its result."""
 
     code: str
     events: list[Event]
@@ -106,7 +106,7 @@ NAMES: Final = {
     "request": "request",
     "cancel": "cancel",
 }
-"""What a signal of the recorder is called in an event. The others, `subscribe` and `settled`, are not drawn."""
+"""The name of a signal of the recorder in an event. The others, `subscribe` and `settled`, are not drawn."""
 
 
 class Workers(Executor):
@@ -137,7 +137,7 @@ class Workers(Executor):
 
 @dataclass
 class _Note:
-    """What a record does not have."""
+    """Facts that a record does not have."""
 
     what: str
     text: str
@@ -208,7 +208,7 @@ class Stage:
             yield n
 
     def names(self) -> dict[str, Any]:
-        """What the code of an example may use: every public name of the package, and these."""
+        """The names that the code of an example may use: all public ones of the package, and these."""
         found: dict[str, Any] = {}
         for module in reversed(modules(whole=False)):
             if not module.name.startswith(("reactive_runtime.spark", "reactive_runtime.stress")):
@@ -237,7 +237,7 @@ class Stage:
         }
 
     def events(self) -> list[Event]:
-        """What happened, in the order of the records; those of every subscription keep the rules."""
+        """The events in the order of the records; those of every subscription keep the rules."""
         records = [record for record in self.recorder.records() if record.signal in NAMES]
         broken = check(self.recorder.records())
         assert not broken, f"{self.example.code}: {broken}"

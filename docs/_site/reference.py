@@ -95,7 +95,7 @@ def shown_bases(cls: type) -> list[Any]:
 
 
 def doc_of_data(path: str, thing: object) -> list[str]:
-    """What the source says below the assignment of a constant, wherever in its package that is."""
+    """The docstring below the assignment of a constant, wherever in its package that is."""
     package, _, name = path.rpartition(".")
     for module_name, module in sorted(sys.modules.items()):
         if module_name.startswith(package) and vars(module).get(name) is thing:
@@ -133,7 +133,7 @@ def _index(themes: list[str], public: list[Module]) -> str:
     names = "\n".join(f"   {module.name} <{_file(module)}>" for module in public)
     return f"""{_heading("Reference")}
 Every public name of the package, from its docstring.
-What is not here is internal and may change, also where its name has no underscore.
+Any other name is internal and may change, also one without an underscore.
 Each source and operator of `reactive_runtime.Flow` has a page of its own, with a picture of a recorded run.
 :doc:`How to read a picture <../marbles>` is a page of its own.
 

@@ -80,7 +80,7 @@ TABLE: Final = (
         "1.8",
         "it is a *late* signal: a `cancel` has ended before `b`. Allowed are `late_signals` of the first of them, or 1"
         " where it does not say, where the first `cancel` to end came from outside, 0 where it came from inside a"
-        " signal of the same thread. Where there are more, all late signals break the rule",
+        " signal of the same thread. If there are more, all late signals break the rule",
         ("end", "thread", "late_signals"),
     ),
     Rule(

@@ -168,7 +168,7 @@ _HEAD = f"""# Hazards
 
 {len(COURSE)} ways to get threads wrong, in the order of a course.
 Each has a small program that is broken, and one that is not, in [examples/hazards](../examples/hazards).
-`make hazards` prints all of them, and `python -m examples.hazards lost_demand` prints one.
+`make show NAME=hazards` prints all of them, and `python -m examples.hazards lost_demand` prints one.
 The site has a page for each: with the programs, a question before the answer, and what follows from the fix.
 The diagrams are found by the [explorer](explore.md).
 They have a column for each thread, time downwards, and behind each line what it saw or changed.

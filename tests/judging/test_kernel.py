@@ -23,7 +23,7 @@ from reactive_runtime.testing._reference import CONDITIONS, in_order
 from reactive_runtime.testing.trace import table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "500"))
-"""Random lists of traces, of each kind; 2,000 at night (`make judge-nightly`)."""
+"""Random lists of traces, of each kind; 2,000 at night (`make nightly PART=judge`)."""
 
 BATCH = 50
 """Lists that are judged in one go, each a run."""

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from searching import one_pair_each_by_day
 from sinks import PATIENCE
 
 from operators.catalogue import CASES, Case, Place
@@ -139,8 +140,11 @@ def leaves(element: Any) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("ends", ["cancelled", "satisfied", "failed"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    ("case", "ends"),
+    one_pair_each_by_day(CASES, ["cancelled", "satisfied", "failed"]),
+    ids=lambda item: getattr(item, "name", item),
+)
 def test_a_long_chain_closes_its_source_however_it_ends(
     case: Case, ends: str, place: Place, dropped: list[Dropped]
 ) -> None:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
+from searching import one_pair_each_by_day
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow, KillSwitch, hooks
@@ -209,8 +210,12 @@ KEPT = ("from_publisher", "cache", "share", "replay")
 """What begins its source on the thread that connects, and has no executor to give way to."""
 
 
-@pytest.mark.parametrize("between", [item for item in BETWEEN if item not in KEPT])
-@pytest.mark.parametrize("keeping", [item for item in KEEPING if "waits" not in item])
+LOOPS_BEHIND_AN_OPERATOR = one_pair_each_by_day(
+    [item for item in BETWEEN if item not in KEPT], [item for item in KEEPING if "waits" not in item]
+)
+
+
+@pytest.mark.parametrize(("between", "keeping"), LOOPS_BEHIND_AN_OPERATOR)
 def test_a_loop_without_result_gives_way_and_is_cancelled_behind_an_operator(keeping: str, between: str) -> None:
     held, sink = Held(), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:
@@ -235,8 +240,7 @@ class ByHand(Executor):
         return future
 
 
-@pytest.mark.parametrize("between", [item for item in BETWEEN if item not in KEPT])
-@pytest.mark.parametrize("keeping", [item for item in KEEPING if "waits" not in item])
+@pytest.mark.parametrize(("between", "keeping"), LOOPS_BEHIND_AN_OPERATOR)
 def test_no_turn_of_a_loop_without_result_is_longer_than_a_batch(keeping: str, between: str) -> None:
     held, sink, executor = Held(), Sink(), ByHand()
     turns: list[int] = []

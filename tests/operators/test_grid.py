@@ -10,6 +10,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
+from listing import lists_each
+from searching import one_pair_each_by_day
 from sinks import PATIENCE, Numbers, Sink
 
 from operators.catalogue import CASES, FAILED, SINKS, SOURCES, Case, Place, failing, numbers
@@ -212,8 +214,11 @@ def most_held(case: Case, origin: str, place: Place, dropped: list[Dropped]) -> 
     return sink.peak
 
 
-@pytest.mark.parametrize("origin", ORIGINS)
-@pytest.mark.parametrize("case", [item for item in CASES if item.name not in KEPT], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    ("case", "origin"),
+    one_pair_each_by_day([item for item in CASES if item.name not in KEPT], list(ORIGINS)),
+    ids=lambda item: getattr(item, "name", item),
+)
 def test_an_operator_releases_what_it_has_given_without_the_collectors_help(
     case: Case, origin: str, place: Place, dropped: list[Dropped], no_collector: None
 ) -> None:

@@ -1,4 +1,4 @@
-"""`make scale`: its traces are what they say, its verdicts are checked, and what it starts is ended."""
+"""`make bench PART=scale`: its traces are what they say, its verdicts are checked, and what it starts is ended."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from reactive_runtime.testing._latency import DEMAND
 from reactive_runtime.testing.trace import TraceWriter, check_files, table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
-"""Random lists of traces, of each kind, judged in each plan; 2,000 at night (`make judge-nightly`)."""
+"""Random lists of traces, of each kind, judged in each plan; 2,000 at night (`make nightly PART=judge`)."""
 
 
 def in_tables(found: Found) -> Any:

@@ -1,6 +1,6 @@
 """Broken implementations, each in one place, and the check that has to catch it.
 
-The name of the class and its first line are what the table in docs/tck.md shows.
+The name of the class and its first line are what the table in docs/tck-evidence.md shows.
 """
 
 from __future__ import annotations

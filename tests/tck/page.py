@@ -1,4 +1,4 @@
-"""Tables in docs/tck.md, or another page, that the tests make: they are compared, or, with WRITE_DOCS=1, written."""
+"""Tables of docs/tck-evidence.md, or another page, that tests make: compared, or, with WRITE_DOCS=1, written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import unified_diff
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "tck.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tck-evidence.md"
 
 
 def table_is(name: str, rows: Iterable[str], page: Path = PAGE) -> None:

@@ -1,8 +1,8 @@
 """Every single change of a transition of the machines is found, under its rule; the others change nothing to be seen.
 
 `mutants.json` says which check finds which mutant, and which rule that names. WRITE_MUTANTS=1 makes it anew, by the
-whole kit; WRITE_DOCS=1 then writes the table in docs/tck.md. By day each mutant is judged by its check; at night by the
-whole kit, five times, and what is said to change nothing is accused of nothing.
+whole kit; WRITE_DOCS=1 then writes the table in docs/tck-evidence.md. By day each mutant is judged by its check; at
+night by the whole kit, five times, and what is said to change nothing is accused of nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the kit says of RxPY, whose observables push: by themselves, and as flows; docs/tck.md has the table."""
+"""The kit's verdicts on RxPY's observables: as they push, and as flows; docs/tck-evidence.md has the table."""
 
 from __future__ import annotations
 

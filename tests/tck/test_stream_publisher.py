@@ -45,7 +45,7 @@ def failed(step: str, *, original: bool) -> set[str]:
 
 
 def test_the_naive_one_keeps_next_to_nothing() -> None:
-    # The textbook reports 3 passed, 20 failed, 15 skipped; docs/tck.md says which two checks make the difference.
+    # The textbook reports 3 passed, 20 failed, 15 skipped; docs/tck-evidence.md says which checks make the difference.
     assert counted("1 naive") == (2, 29, 7)
 
 

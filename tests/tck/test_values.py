@@ -94,4 +94,4 @@ def test_faults_at_the_edges_are_found() -> None:
 @pytest.mark.timeout(3_600)
 def test_share_of_random_faults_is_small() -> None:
     """By the checks that call `request` with many values; the others are not asked, which takes long."""
-    assert found_of(RANDOM, "at random", others=[]) < ENOUGH, "docs/tck.md says that the kit misses these"
+    assert found_of(RANDOM, "at random", others=[]) < ENOUGH, "docs/tck-evidence.md says that the kit misses these"
