@@ -10,17 +10,18 @@ from __future__ import annotations
 import fnmatch
 import importlib
 import importlib.util
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._flow import Flow
-from reactive_runtime._spec import Publisher
+from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.stress._cancellation_metrics import Opened
@@ -66,6 +67,9 @@ WORKLOADS: Final[dict[str, Workload]] = {
     "invalid": Workload((1, 2, 4), one=40, several=20, unbounded=5, cancel=5, invalid=10),
 }
 """By name; a scenario has some, one of which is drawn for each round."""
+
+SUBSCRIBERS: Final = ("plain", "slow", "raising")
+"""The kinds of subscribers that a scenario may have."""
 
 
 class Context:
@@ -314,6 +318,12 @@ class Scenario:
     executor_stops: bool = False
     """An executor that its publisher needs is shut down under load."""
 
+    @property
+    def place(self) -> str:
+        """The file and the line of its function."""
+        code: CodeType = self.factory.__code__  # type: ignore[attr-defined]
+        return f"{self.file}:{code.co_firstlineno}"
+
 
 class Declared(Protocol):
     """A function that `scenario` has declared."""
@@ -361,7 +371,7 @@ def scenario(
     Raises:
         TypeError: `late_signals` is no int.
         ValueError: `live` or `late_signals` is out of its range.
-        ScenarioError: There is no such workload.
+        ScenarioError: Another argument can't be what it is; of all but the workloads, the function's name is said.
 
     Example:
         >>> from reactive_runtime import Flow
@@ -373,7 +383,7 @@ def scenario(
         ('nine', ['nightly', 'smoke'])
     """
     workloads = (workload,) if isinstance(workload, str) else tuple(workload)
-    if live < 1:
+    if type(live) is int and live < 1:
         raise ValueError(f"scenario: live must be 1 or more, not {live}")
     if late_signals is not None:
         allowed_late("scenario", late_signals)
@@ -383,8 +393,18 @@ def scenario(
 
     def declare(factory: Any) -> Any:
         summary = _writable(factory.__doc__ or "").strip().splitlines()
+        name = _writable(factory.__name__)
+        for argument, is_right, should in (
+            ("elements", elements is None or _is_count(elements, 0), "None, or an int from 0 to 2**63 - 1"),
+            ("live", _is_count(live, 1), "an int, 1 or more"),
+            ("subscribers", subscribers in SUBSCRIBERS, ", ".join(SUBSCRIBERS)),
+            ("workload", bool(workloads), f"one or more of {', '.join(WORKLOADS)}"),
+            ("tags", not isinstance(tags, str), "a list of tags, and not one text"),
+        ):
+            if not is_right:
+                raise ScenarioError(f"scenario {name!r}: {argument} is wrong; it should be: {should}")
         found = Scenario(
-            _writable(factory.__name__), factory, elements, live, ascending, settles, subscribers, late_signals,
+            name, factory, elements, live, ascending, settles, subscribers, late_signals,
             workloads, frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
             executor_stops,
         )  # fmt: skip
@@ -392,6 +412,10 @@ def scenario(
         return factory
 
     return declare
+
+
+def _is_count(number: object, least: int) -> bool:
+    return type(number) is int and least <= number <= MAX_DEMAND
 
 
 def _writable(text: str) -> str:
@@ -444,8 +468,9 @@ def find(
     for module in _modules(where, None if skipped is None else without):
         for item in _declared(module):
             other = found.setdefault(item.name, item)
-            if other.file != item.file:  # else it is imported from there
-                where_both = f"in {other.file} and in {item.file}"
+            if other is not item and not _loaded_twice(other, item):
+                one, another = (other.file, item.file) if other.file != item.file else (other.place, item.place)
+                where_both = f"in {one} and in {another}"
                 raise ScenarioError(f"two scenarios are named {item.name!r}, {where_both}: rename one")
     if not found and unread:
         raise unread[0]
@@ -506,10 +531,24 @@ def _unimportable(what: str, error: BaseException) -> ScenarioError:
 
 def _place_of(error: BaseException) -> str:
     """The line that does not import, to be said after the error; that of a SyntaxError is a part of what it says."""
-    frames = [item for item in traceback.extract_tb(error.__traceback__) if not item.filename.startswith("<frozen")]
-    if isinstance(error, SyntaxError) or len(frames) < 2:  # the first is of this file
+    frames = [
+        item
+        for item in traceback.extract_tb(error.__traceback__)
+        if not item.filename.startswith("<frozen") and item.filename != scenario.__code__.co_filename
+    ]
+    if isinstance(error, SyntaxError) or not frames:
         return ""
     return f", at {frames[-1].filename}:{frames[-1].lineno}"
+
+
+def _loaded_twice(one: Scenario, other: Scenario) -> bool:
+    """Whether a file was loaded as a scenario file, and again as the module that another scenario file imports."""
+    if one.place != other.place or one.factory.__module__ == other.factory.__module__:
+        return False
+    homes = [sys.modules.get(item.factory.__module__) for item in (one, other)]
+    return any(
+        item in _declared(home) for item, home in zip((one, other), homes, strict=True) if home is not None
+    )
 
 
 def _declared(module: ModuleType) -> Iterator[Scenario]:

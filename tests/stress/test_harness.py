@@ -165,6 +165,70 @@ def test_two_scenarios_of_one_name_are_refused_with_their_files(tmp_path: Path) 
         find(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("small = of(10)\nlarge = of(1000)\n", "counted"),
+        ("small = of(10)\n", "counted"),
+    ],
+    ids=["in one file", "by a function of another file"],
+)
+def test_two_scenarios_of_one_function_are_refused(text: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+        "def of(size):\n    @scenario(elements=size)\n    def counted(context):\n        return Flow.range(size)\n"
+        f"    return counted\n{text}"
+    )
+    if "large" not in text:
+        (tmp_path / "b.py").write_text(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom a import of\nx = of(9)\n")
+    with pytest.raises(ScenarioError, match=rf"two scenarios are named '{name}', in .*a\.py:4 and in .*a\.py:4: rename"):
+        try:
+            find(tmp_path)
+        finally:
+            sys.modules.pop("a", None)
+            sys.path[:] = [item for item in sys.path if item != str(tmp_path)]
+
+
+def test_a_scenario_that_another_file_imports_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+    (tmp_path / "once_more.py").write_text(f"{one}@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n")
+    (tmp_path / "uses.py").write_text("from once_more import twin\nagain = twin\n")
+    (tmp_path / "asks.py").write_text("from once_more import twin\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [item.name for item in find(tmp_path)] == ["twin"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "should"),
+    [
+        ({"elements": 2**63}, r"elements is wrong; it should be: None, or an int from 0 to 2\*\*63 - 1"),
+        ({"elements": -1}, "elements is wrong"),
+        ({"elements": 2.0}, "elements is wrong"),
+        ({"live": 2.0}, "live is wrong; it should be: an int, 1 or more"),
+        ({"live": True}, "live is wrong"),
+        ({"subscribers": "sloow"}, "subscribers is wrong; it should be: plain, slow, raising"),
+        ({"workload": ()}, "workload is wrong; it should be: one or more of mixed, "),
+        ({"tags": "smoke"}, "tags is wrong; it should be: a list of tags, and not one text"),
+    ],
+)
+def test_an_argument_that_can_not_be_is_refused_by_name(wrong: dict[str, Any], should: str) -> None:
+    def mine(context: Context) -> Flow[int]:
+        return Flow.range(1)
+
+    with pytest.raises(ScenarioError, match=f"scenario 'mine': {should}"):
+        scenario(**({"elements": 1} | wrong))(mine)
+
+
+def test_a_wrong_declaration_leaves_the_other_files(tmp_path: Path) -> None:
+    one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+    (tmp_path / "a.py").write_text(f"{one}@scenario(elements=1, live=2.5)\ndef half(context): ...\n")
+    (tmp_path / "b.py").write_text(f"{one}@scenario(elements=1)\ndef right(context): ...\n")
+    said: list[str] = []
+    assert [item.name for item in find(tmp_path, skipped=lambda _, error: said.append(str(error)))] == ["right"]
+    assert "scenario 'half': live is wrong" in said[0]
+    assert said[0].endswith(f", at {tmp_path / 'a.py'}:3")
+
+
 def scenarios(folder: Path, body: str) -> list[Scenario]:
     """Those of a file, and one that is right."""
     (folder / "theirs.py").write_text(
