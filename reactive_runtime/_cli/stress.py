@@ -30,7 +30,7 @@ from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree,
 from reactive_runtime._cli.watch import Stop, watched
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._results.ci_files import UnwrittenError, write_whole
-from reactive_runtime._results.states import Finding, State, findings_of, joined, line_of, state_of
+from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, line_of, state_of
 from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
@@ -297,12 +297,13 @@ class _Asked:
             "failed": _failed(self.given_up),
         }
         unable = self.without_verdict or (UNJUDGED if self.unable else "")
+        if not self.runs:
+            return findings_of({**named, "complete": True}, {}, unable)
         runs = []
         for run in self.runs:
             judged = self.judged_here.get(run, {}) if self._wanted else None
-            runs.append(findings_of((metadata_of(run) or {}) | named, judged, unable))
-        if not runs:
-            runs.append(findings_of({**named, "complete": True}, {}, unable))
+            metadata = metadata_of(run) or {}
+            runs.append((label_of(metadata), findings_of(metadata | named, judged, unable)))
         return joined(runs)
 
     def _put_under_load(self, load: Callable[[int, list[Scenario], Stop], _Load], stop: Stop) -> None:

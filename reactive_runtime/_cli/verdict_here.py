@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from reactive_runtime._cli.console import out, unable
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._results.states import Finding, State, findings_of, joined, state_of
+from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, state_of
 from reactive_runtime.errors import TraceError
 
 __all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]
@@ -57,7 +57,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
 
     begin = primitives.monotonic()
     came, records = AtOnce(), 0
-    found: list[dict[str, Finding]] = []
+    found: list[tuple[str, dict[str, Finding]]] = []
     cut: list[str] = []
     for run in runs:
         metadata = metadata_of(run) or {}
@@ -69,14 +69,14 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
         except TraceError as error:
             came.unable.append(str(error))
             unable(error)
-            found.append(findings_of(metadata, {}, UNJUDGED))
+            found.append((label_of(metadata), findings_of(metadata, {}, UNJUDGED)))
             continue
         came.violations[run] = _rows(judged.violations)
         names: list[Any] = judged.subscriptions.column("scenario").unique().to_pylist()
         came.judged[run] = {name: set() for name in names}
         for scenario, _, rule, *_ in came.violations[run]:
             came.judged[run].setdefault(scenario, set()).add(rule)
-        found.append(findings_of(metadata, came.judged[run]))
+        found.append((label_of(metadata), findings_of(metadata, came.judged[run])))
         if metadata.get("complete") is not True:
             cut.append(f"{run}: was cut off before it was complete")
     came.findings = joined(found)

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
-__all__ = ["NO_ROUND", "Finding", "State", "findings_of", "grouped", "joined", "line_of", "scenario_of", "state_of"]
+__all__ = [
+    "NO_ROUND",
+    "Finding",
+    "State",
+    "findings_of",
+    "grouped",
+    "joined",
+    "label_of",
+    "line_of",
+    "scenario_of",
+    "state_of",
+]
 
 
 class State(Enum):
@@ -64,11 +75,13 @@ class Finding:
     """In a line; none where it is clean."""
     rules: tuple[str, ...] = ()
     """Those that it broke."""
+    partly: bool = False
+    """One of several runs has looked at it, and another has not."""
 
     @property
     def looked_at(self) -> bool:
         """Whether something of it was judged, or recorded where no verdict was asked for."""
-        return self.state not in (State.GIVEN_UP, State.NOT_JUDGED, State.SKIPPED)
+        return self.partly or self.state not in (State.GIVEN_UP, State.NOT_JUDGED, State.SKIPPED)
 
 
 def scenario_of(name: str) -> str:
@@ -138,16 +151,42 @@ def _cut_off(recorded: bool, wanted: bool) -> Finding:
     return Finding(State.INCOMPLETE, _CUT) if recorded else Finding(State.SKIPPED, _CUT_BEFORE)
 
 
-def joined(runs: Iterable[Mapping[str, Finding]]) -> dict[str, Finding]:
-    """What became of each scenario in several runs, the worst of it; it was looked at where one run did."""
-    found: dict[str, Finding] = {}
-    for run in runs:
-        for name, item in run.items():
-            other = found.get(name, item)
-            rules = tuple(sorted({*item.rules, *other.rules}))
-            worst = min(other, item, key=lambda one: _ORDER.index(one.state))
-            found[name] = Finding(worst.state, f"rule {', '.join(rules)} was broken" if rules else worst.why, rules)
-    return found
+def label_of(run: Mapping[str, Any]) -> str:
+    """A run in a line on several: its name and its interpreter, as far as its metadata say them."""
+    python = run.get("python")
+    return f"run {run.get('run') or 'without a name'}{f' (Python {python})' if python else ''}"
+
+
+def joined(runs: Iterable[tuple[str, Mapping[str, Finding]]]) -> dict[str, Finding]:
+    """What became of each scenario in several runs: the worst of it.
+
+    Args:
+        runs: For each run its label, and what became of its scenarios there.
+
+    Returns:
+        A finding for each scenario. One that a run did not look at is not clean; its reason names that run.
+    """
+    of_each: dict[str, list[tuple[str, Finding]]] = {}
+    for run, findings in runs:
+        for name, item in findings.items():
+            of_each.setdefault(name, []).append((run, item))
+    return {name: _worst(items) for name, items in of_each.items()}
+
+
+def _worst(items: Sequence[tuple[str, Finding]]) -> Finding:
+    """Of one scenario in several runs."""
+    worst = min((item for _, item in items), key=lambda item: _ORDER.index(item.state))
+    if rules := tuple(sorted({rule for _, item in items for rule in item.rules})):
+        return Finding(worst.state, f"rule {', '.join(rules)} was broken", rules)
+    unseen = [(run, item.why) for run, item in items if not item.looked_at]
+    if not unseen or len(unseen) == len(items):
+        return worst
+    if not worst.looked_at:
+        return replace(worst, partly=True)
+    if worst.state not in (State.CLEAN, State.RECORDED):
+        return worst
+    more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
+    return Finding(State.INCOMPLETE, f"{', '.join(run for run, _ in unseen[:_SHOWN])}{more}: {unseen[0][1]}", partly=True)
 
 
 def state_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> State:
@@ -184,22 +223,26 @@ def grouped(findings: Mapping[str, Finding]) -> list[tuple[State, str, list[str]
 
 
 _SHOWN: Final = 5
-"""Scenarios that are named in a line."""
+"""Scenarios, or runs, that are named in a line."""
 
 _SAID: Final = {
-    State.SKIPPED: "had no round, and nothing is known of them",
-    State.STUCK: "{were} stuck",
-    State.GIVEN_UP: "{were} given up",
-    State.NOT_JUDGED: "{were} not judged",
-    State.INCOMPLETE: "{were} cut off",
+    (State.SKIPPED, False): "had no round, and nothing is known of them",
+    (State.STUCK, False): "{were} stuck",
+    (State.GIVEN_UP, False): "{were} given up",
+    (State.GIVEN_UP, True): "{were} given up in a part of the runs",
+    (State.NOT_JUDGED, False): "{were} not judged",
+    (State.NOT_JUDGED, True): "{were} not judged in a part of the runs",
+    (State.INCOMPLETE, False): "{were} cut off",
+    (State.INCOMPLETE, True): "had no round in a part of the runs",
 }
+"""By state, and whether one of several runs has looked at the scenario."""
 
 
 def line_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> str:
     """What was not looked at to its end, in a line; empty where all was."""
     parts = []
-    for state, said in _SAID.items():
-        of = [(name, item.why) for name, item in findings.items() if item.state is state]
+    for key, said in _SAID.items():
+        of = [(name, item.why) for name, item in findings.items() if (item.state, item.partly) == key]
         if of:
             names = ", ".join(name for name, _ in of[:_SHOWN])
             more = f" and {len(of) - _SHOWN} more" if len(of) > _SHOWN else ""

@@ -10,7 +10,16 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._results.states import Finding, State, findings_of, joined, line_of, scenario_of, state_of
+from reactive_runtime._results.states import (
+    Finding,
+    State,
+    findings_of,
+    joined,
+    label_of,
+    line_of,
+    scenario_of,
+    state_of,
+)
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.spark._verdict.tables import Together, missing, settled, together
 
@@ -237,7 +246,7 @@ def _load(tables: Path) -> Report:
                 rows[scenario].had(had)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
     judged_in = _judged_in(summary, broken)
-    together_found = joined(findings_of(run, judged_in.get(run["run"], {})) for run in judged)
+    together_found = _findings_of_runs(judged, judged_in)
     for scenario, finding in together_found.items():
         rows.setdefault(scenario, Row(scenario)).finding = finding
     for entry in broken:
@@ -367,8 +376,11 @@ def _matrix(
 def _state_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> State | None:
     if not runs:
         return None
-    found = joined(findings_of(run, judged.get(run["run"], {})) for run in runs)
-    return state_of(found, [_cut_off(run) for run in runs if not run["complete"]])
+    return state_of(_findings_of_runs(runs, judged), [_cut_off(run) for run in runs if not run["complete"]])
+
+
+def _findings_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> dict[str, Finding]:
+    return joined((label_of(run), findings_of(run, judged.get(run["run"], {}))) for run in runs)
 
 
 def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:

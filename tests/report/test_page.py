@@ -20,7 +20,7 @@ from reactive_runtime.report import _page as page
 from reactive_runtime.report import load, write_report
 from reactive_runtime.report._page import page_of
 from reactive_runtime.report._retention import prune_traces, prune_verdicts
-from reactive_runtime.report._summary import markdown_of
+from reactive_runtime.report._summary import json_of, markdown_of
 from report.conftest import NASTY, history, write
 
 
@@ -302,6 +302,22 @@ def test_what_was_not_looked_at_is_named_in_page_and_summaries(tmp_path: Path) -
     assert "- skipped: idle: it had no round: give the load more --seconds\n" in summary
     assert "- not judged: lost: no record of it was judged\n" in summary
     assert "- stuck: hanging: it hangs\n" in summary
+
+
+def test_a_run_without_a_round_of_a_scenario_is_named(tmp_path: Path) -> None:
+    folder = history(tmp_path, broken=False)
+    run = facts(folder, "night-2")
+    loads = {"scenario_3": {"rounds": 0, "signals": 0, "seconds": 0.0}}
+    of_run = {"load": json.dumps(loads), "scenarios": json.dumps(["scenario_3"])}
+    write(folder / "verdict", "runs", "night-2", [run | of_run])
+    summary = parquet.read_table(folder / "verdict" / "summary" / "run=night-2").to_pylist()
+    write(folder / "verdict", "summary", "night-2", [row for row in summary if row["scenario"] != "scenario_3"])
+    report = load(judged_together(folder, ["night-1", "night-2"]))
+    why = "run night-2 (Python 3.11.7): it had no round: give the load more --seconds"
+    assert (report.verdict, report.findings["scenario_3"].why) == ("incomplete", why)
+    assert why in " ".join(Outline(page_of(report)).text.split())
+    assert f"- incomplete: scenario\\_3: {why}\n" in markdown_of(report)
+    assert why in json_of(report)
 
 
 def test_interpreters_and_nights_are_a_matrix(tmp_path: Path) -> None:

@@ -211,6 +211,25 @@ def test_a_scenario_without_a_round_is_skipped_and_the_run_is_incomplete(tmp_pat
     assert ElementTree.parse(junit).getroot().get("skipped") == str(len(without))
 
 
+def test_a_scenario_without_a_round_in_one_of_two_runs_is_named(tmp_path: Path) -> None:
+    """The second time, the first round of `a` takes longer than the load."""
+    (tmp_path / "theirs.py").write_text(
+        "import time\nfrom pathlib import Path\nfrom reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import scenario\nbegun = []\n"
+        "@scenario(elements=1)\ndef a(context):\n"
+        f"    time.sleep(0.6 * any(Path({str(tmp_path)!r}).glob('date=*/*/metadata.json')))\n    return Flow.range(1)\n"
+        "@scenario(elements=1)\ndef b(context):\n    return Flow.range(1)\n"
+    )
+    junit = tmp_path / "stress.xml"
+    load = ("stress", "--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path)
+    done = call(*load, "--repeat", "2", "--junit", junit)
+    assert done.returncode == 3, done.stdout + done.stderr
+    (second,) = [run.name[4:] for run in runs_in(tmp_path) if not (metadata_of(run) or {})["load"]["b"]["rounds"]]
+    why = f"run {second} (Python {platform.python_version()}): it had no round: give the load more --seconds"
+    assert skipped_in(junit) == {"b": why}
+    assert "INCOMPLETE 1 of 2 scenarios had no round in a part of the runs: b" in done.stdout
+
+
 def test_what_was_not_judged_is_skipped(tmp_path: Path) -> None:
     junit = tmp_path / "stress.xml"
     done = call("stress", "range_on_a_thread", "--seconds", "1", "--junit", junit, "--out", tmp_path)
