@@ -355,7 +355,8 @@ def scenario(
         live: How many subscriptions are under load at the same time, 1 or more.
         ascending: Whether each element is larger than the one before.
         settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
-            on threads that are not the context's.
+            on threads that are not the context's. Then 1.2, 1.4, 1.5, 3.8, 3.17, and an invalid request without an
+            answer (3.9), are not judged; a subscriber that never hears `on_subscribe` (1.9) still is.
         late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: 1, the one
             that may be under way.
         subscribers: "plain"; "slow": each element takes them half a millisecond; "raising": from one of their

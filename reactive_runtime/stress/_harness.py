@@ -36,7 +36,7 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime import hooks
 from reactive_runtime._core.runtime import eventloop, primitives
-from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime._support.shown import shown
 from reactive_runtime._support.thread_frames import thread_frames
 from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
@@ -49,6 +49,9 @@ __all__ = ["Failure", "Load", "Result", "run"]
 
 PATIENCE: Final = 60.0
 """Seconds that each step of a round may take: the scenario of one that takes longer is given up as stuck."""
+
+HEARD: Final = 10.0
+"""Seconds that a thread which is not the context's may take for `on_subscribe`, when nothing else runs any more."""
 
 INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 """Switch intervals in seconds, one of which is drawn for each round."""
@@ -260,6 +263,7 @@ class _Stage:
         self.cancellation_metrics = CancellationMetrics()
         self.share = Share()
         self._left: list[weakref.ref[_Target]] = []
+        self._has_unheard = False  # of the thread of the load
         self.kept: Failure | None = None
         """That a subscriber could not be collected: the first time. The scenario goes on."""
 
@@ -317,6 +321,8 @@ class _Stage:
         if not leaves:
             if self.scenario.settles:
                 self.recorder.settle(range(first, len(self.recorder.subscriptions)))
+            else:
+                self._settle_the_unheard(staying)
             self._cancel(staying, caller)
         del publisher
         self._wait_until_over(no_loop)
@@ -333,6 +339,19 @@ class _Stage:
             raise _GivenUpError(self.scenario.name, f"a pool is still busy {after}", stuck=True)
         if no_loop and not eventloop.wait_until_ended(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a coroutine still runs on the event loop {after}", stuck=True)
+
+    def _settle_the_unheard(self, targets: list[_Target]) -> None:
+        """Settle the subscribers that have never heard `on_subscribe`: they need no demand to be met (1.9).
+
+        A thread that is not the context's may be about to signal it, so the first of them are waited for.
+        """
+        over = primitives.monotonic() + (0.0 if self._has_unheard else HEARD)
+        while unheard := [item.number for item in targets if item.subscription is None and item.number is not None]:
+            if primitives.monotonic() > over:
+                self._has_unheard = True
+                self.recorder.settle(unheard)
+                return
+            primitives.Event().wait(0.001)
 
     def _cancel(self, targets: list[_Target], caller: _Caller) -> None:
         """All cancel that have not ended."""
@@ -366,10 +385,10 @@ class _Stage:
             self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
 
 
-def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
+def _subscribe(publisher: RecordedPublisher[Any], targets: list[_Target]) -> None:
     for target in targets:
         with suppress(BaseException):  # what it raises is in the record, and judged there (1.9)
-            publisher.subscribe(target)
+            target.number = publisher.subscribe(target)
 
 
 class _Target:
@@ -387,6 +406,7 @@ class _Target:
         "_raises_at",
         "_slow",
         "_yields",
+        "number",
         "subscription",
     )
 
@@ -399,6 +419,7 @@ class _Target:
         self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
         self._left = 0  # owned by the thread that signals; a broken publisher may well break it
         self._ended = False  # likewise
+        self.number: int | None = None  # of the thread that subscribes; of its subscription, once `subscribe` returns
         self.subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -485,7 +506,7 @@ class _Burst:
         elif throw < self.workload.subscribe:
             target = _Target(rng)
             more.append(target)
-            self.publisher.subscribe(target)
+            target.number = self.publisher.subscribe(target)
         else:
             primitives.pause()
 

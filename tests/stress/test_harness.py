@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import gc
 import itertools
 import random
@@ -511,6 +512,46 @@ def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dro
 def test_late_signals_out_of_range_are_refused(late: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         scenario(elements=1, late_signals=late)
+
+
+def test_a_subscriber_that_never_hears_on_subscribe_is_judged_at_no_rest(
+    dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "HEARD", 0.01)
+
+    class Forgets:
+        """Calls every other subscriber."""
+
+        def __init__(self) -> None:
+            self.calls = itertools.count()
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            if next(self.calls) % 2:
+                Flow.range(5).subscribe(subscriber)
+
+    @scenario(elements=5, live=4, settles=False)
+    def forgets(context: Context) -> Any:
+        return Forgets()
+
+    recorder = Recorder("stress")
+    result = run([forgets.scenario], Load(threads=2, seconds=0.2, seed=1), recorder, lambda _: None)
+    assert result.failures == []
+    assert {violation.rule for violation in check(recorder.records())} == {"1.9"}
+
+
+def test_an_on_subscribe_that_comes_late_breaks_no_rule(dropped: list[Any]) -> None:
+    @scenario(elements=5, live=2, settles=False)
+    def late(context: Context) -> Flow[int]:
+        return Flow.range(5).subscribe_on(elsewhere)
+
+    class Slow(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *of: Any, **named: Any) -> Any:
+            return super().submit(lambda: (primitives.sleep(0.05), fn(*of, **named)))
+
+    recorder = Recorder("stress")
+    with Slow(4) as elsewhere:
+        run([late.scenario], Load(threads=2, seconds=0.2, seed=1), recorder, lambda _: None)
+    assert not check(recorder.records())
 
 
 def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(dropped: list[Any]) -> None:
