@@ -25,12 +25,20 @@ from rich.table import Table
 from reactive_runtime._cli._exits import BROKEN, STATUS
 from reactive_runtime._cli.console import Conf, Master, Packages, app, fault, one_line_errors, out, refuse
 from reactive_runtime._cli.missing import check_installed
-from reactive_runtime._cli.verdict import FailOnRegression, check_master, judged, print_unseen, removed, reported
+from reactive_runtime._cli.verdict import (
+    FailOnRegression,
+    check_endings,
+    check_master,
+    judged,
+    print_unseen,
+    removed,
+    reported,
+)
 from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree, judge_at_once
 from reactive_runtime._cli.watch import Stop, watched
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._results.ci_files import UnwrittenError, write_whole
-from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, line_of, state_of
+from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, line_of, state_of, unfound
 from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
@@ -137,6 +145,7 @@ def stress(
         ))  # fmt: skip
 
     with one_line_errors():
+        check_endings("--report", report or [])
         if not listing:
             _forgotten(report or [], junit)
         if pool not in ("threads", "processes-per-scenario"):
@@ -219,11 +228,13 @@ class _Asked:
     """A line for each part that was not looked at: a file that the disk refused, runs that were not begun."""
     without_verdict: str = ""
     """Why there is no verdict, where the command ends before it has one."""
+    recursion_limit: int = field(default_factory=sys.getrecursionlimit)
     began: float = field(default_factory=primitives.monotonic)
 
     def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], _Load]) -> None:
         """All of it."""
         from reactive_runtime.stress import Failure, find
+        from reactive_runtime.testing.trace import metadata_of
 
         stop = Stop()
         stop.listen()
@@ -248,6 +259,8 @@ class _Asked:
                 self._judge()
                 if self.fault and self._wanted:
                     _print_verdict_on(self.fault, self.broken)
+                    judged = self.judged_here.items()
+                    self.lost += unfound((metadata_of(run) or {}, of) for run, of in judged)
         except typer.Exit as left:
             self.without_verdict = "the run could not be judged: what it has printed says why"
             self._write_junit()
@@ -341,6 +354,7 @@ class _Asked:
         reported(to, self.report)
 
     def _judge_at_once(self, runs: list[Path], seed: int | None = None) -> AtOnce:
+        sys.setrecursionlimit(self.recursion_limit)  # a scenario may have set one of its own
         show = seed is not None or self.engine == "local"  # otherwise Spark will show them
         here = judge_at_once(runs, show, seed)
         self.judged_here |= here.judged
@@ -405,15 +419,17 @@ class _Load:
         if not self.pythons and not self.in_processes:
             path, failures = self._here(self._writer(name), skipped)
             return [path], failures
-        versions = {python: version_of(python) for python in self.pythons} or {"": ""}
-        writers = {
-            python: self._writer(f"{name}-py{version}" if version else name, version)
-            for python, version in versions.items()
-        }
+        versions = [(python, version_of(python)) for python in self.pythons] or [("", "")]
+        writers = []
+        for number, (python, version) in enumerate(versions):
+            same = sum(version == earlier for _, earlier in versions[:number])
+            of = f"-py{version}{f'-{same + 1}' if same else ''}" if version else ""
+            writers.append((python, self._writer(f"{name}{of}", version)))
         return self._elsewhere(writers, skipped)
 
     def _writer(self, name: str, python: str = "") -> TraceWriter:
         from reactive_runtime import __version__
+        from reactive_runtime.stress._faults import fault_of
         from reactive_runtime.testing.trace import TraceWriter
 
         facts = {
@@ -423,6 +439,7 @@ class _Load:
             "seed": self.seed,
             "threads": self.threads,
             "fault": self.fault or None,
+            "fault_rule": fault_of(self.fault).rule if self.fault else None,
         }
         named = {"python": python, "machine": self.machine}
         return TraceWriter(self.to, name, facts | {what: name for what, name in named.items() if name})
@@ -446,7 +463,9 @@ class _Load:
         self._close(writer, result, skipped, left)
         return writer.path, result.failures
 
-    def _elsewhere(self, writers: dict[str, TraceWriter], skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
+    def _elsewhere(
+        self, writers: list[tuple[str, TraceWriter]], skipped: list[Failure]
+    ) -> tuple[list[Path], list[Failure]]:
         """In processes of their own, those of all interpreters side by side."""
         from reactive_runtime.stress import Load
         from reactive_runtime.stress._processes import Order, Processes, run_in_processes
@@ -471,15 +490,11 @@ class _Load:
             ]
             return run_in_processes(orders, writer, at_once, processes)
 
-        tallies: dict[str, Any] = {}
         with self.stop.heard(processes.stop), ThreadPoolExecutor(len(writers)) as pool:
-            for python, result in zip(writers, pool.map(lambda item: carried_out(*item), writers.items()), strict=True):
-                tallies[python] = result
-        for python, writer in writers.items():
-            self._close(writer, tallies[python], skipped)
-        return [item.path for item in writers.values()], [
-            failure for result in tallies.values() for failure in result.failures
-        ]
+            results = list(pool.map(lambda item: carried_out(*item), writers))
+        for (_, writer), result in zip(writers, results, strict=True):
+            self._close(writer, result, skipped)
+        return [writer.path for _, writer in writers], [failure for result in results for failure in result.failures]
 
     def _close(self, writer: TraceWriter, result: Result, skipped: list[Failure], left: Sequence[str] = ()) -> None:
         """The end of a run: what it amounted to, on paper and on the terminal. `left`: threads that still run."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from reactive_runtime.report import Report
     from reactive_runtime.spark._verdict.traces import Verdict
 
-__all__ = ["Came", "FailOnRegression", "check_master", "judged", "print_unseen", "removed", "reported"]
+__all__ = ["Came", "FailOnRegression", "check_endings", "check_master", "judged", "print_unseen", "removed", "reported"]
 
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
@@ -47,6 +47,7 @@ _LITTLE = 16 << 20
 
 
 _REPORT: Final = "report.html"
+_ENDINGS: Final = (".html", ".md", ".json")
 
 
 @app.command()
@@ -115,6 +116,7 @@ def report(
     with one_line_errors():
         check_installed("jinja2", "pyarrow")
         files = out or [Path(_REPORT)]
+        check_endings("--out", files)
         for file in files:
             removed(file)
         status = reported(runs, files)
@@ -162,6 +164,13 @@ def check_master(master: str) -> None:
     if not _MASTERS.fullmatch(master):
         known = "local[*], local[2], spark://host:port, k8s://..., yarn"
         raise ReactiveError(f"--master {master}: is no master of Spark: should be like {known}")
+
+
+def check_endings(option: str, files: Sequence[Path]) -> None:
+    """ReactiveError for a report that no format is known for: else it is said after the load."""
+    for file in files:
+        if file.suffix not in _ENDINGS and not file.is_dir():
+            raise ReactiveError(f"{option} {file}: should end in {', '.join(_ENDINGS)}")
 
 
 def removed(file: Path) -> None:

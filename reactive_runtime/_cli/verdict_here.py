@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime._cli.console import out, unable
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, state_of
+from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, scenario_of, state_of, unfound
 from reactive_runtime.errors import TraceError
 
 __all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]
@@ -59,6 +59,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
     came, records = AtOnce(), 0
     found: list[tuple[str, dict[str, Finding]]] = []
     cut: list[str] = []
+    known: list[tuple[dict[str, Any], dict[str, set[str]]]] = []
     for run in runs:
         metadata = metadata_of(run) or {}
         try:
@@ -71,16 +72,20 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
             unable(error)
             found.append((label_of(metadata), findings_of(metadata, {}, UNJUDGED)))
             continue
+        for name, failed in _never_completed(judged.subscriptions):
+            what = f"no stream of it has completed, {failed:,} ended with an error: is that what it should do?"
+            out.print(f"note     {name}: {what}", style="yellow", soft_wrap=True)
         came.violations[run] = _rows(judged.violations)
         names: list[Any] = judged.subscriptions.column("scenario").unique().to_pylist()
         came.judged[run] = {name: set() for name in names}
         for scenario, _, rule, *_ in came.violations[run]:
             came.judged[run].setdefault(scenario, set()).add(rule)
         found.append((label_of(metadata), findings_of(metadata, came.judged[run])))
+        known.append((metadata, came.judged[run]))
         if metadata.get("complete") is not True:
             cut.append(f"{run}: was cut off before it was complete")
     came.findings = joined(found)
-    state = state_of(came.findings, [*came.unable, *cut])
+    state = state_of(came.findings, [*came.unable, *cut, *unfound(known)])
     took = f"{records:,} signals and calls judged in {primitives.monotonic() - begin:.1f} s, in this process"
     rules = sorted({rule for of in came.broken.values() for rule in of})
     if rules:
@@ -109,6 +114,14 @@ def agree(here: AtOnce, verdict: Path) -> None:
             )
         count += mine.total()
     out.print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
+
+
+def _never_completed(subscriptions: Any) -> Iterator[tuple[str, int]]:
+    """The scenarios whose streams only fail, each with how many do: that breaks no rule, and shows little."""
+    ended = subscriptions.group_by("scenario").aggregate([("completed", "any"), ("failed", "sum")])
+    for row in ended.sort_by("scenario").to_pylist():
+        if row["failed_sum"] and not row["completed_any"] and scenario_of(row["scenario"]) == row["scenario"]:
+            yield row["scenario"], row["failed_sum"]
 
 
 def _rows(table: Any) -> Rows:

@@ -16,6 +16,7 @@ __all__ = [
     "NO_ROUND",
     "Finding",
     "State",
+    "cut_short_of",
     "findings_of",
     "grouped",
     "joined",
@@ -23,6 +24,7 @@ __all__ = [
     "line_of",
     "scenario_of",
     "state_of",
+    "unfound",
 ]
 
 
@@ -62,6 +64,7 @@ NO_ROUND: Final = "it had no round: give the load more --seconds"
 _CUT_BEFORE: Final = "nothing was recorded of it before the run was cut off"
 _CUT: Final = "the run was cut off: no rule was broken in what was recorded until then"
 _CUT_UNJUDGED: Final = "the run was cut off: what was recorded until then was not judged"
+_STOPPED: Final = "the load was ended before its time: the rest was not run"
 _RECORDED: Final = "its records were not judged: add --verify"
 _NO_RECORD: Final = "no record of it was judged"
 
@@ -96,7 +99,7 @@ def findings_of(
 
     Args:
         run: The run's metadata. Of these, `scenarios`, `load`, `given_up`, `failed`, `cut_short` and `complete` are
-            looked at; a run from elsewhere may lack each, or have anything there.
+            looked at, and `stopped`; a run from elsewhere may lack each, or have anything there.
         judged: The rules that each scenario broke, by the name in the records, of those that were judged. None: no
             verdict was asked for.
         unable: Why not all records could be judged.
@@ -104,9 +107,8 @@ def findings_of(
     Returns:
         A finding for each scenario that the run names, or that was judged.
     """
-    given_up, failed, cut_short, load = (
-        _mapping(run.get(name)) for name in ("given_up", "failed", "cut_short", "load")
-    )
+    given_up, failed, load = (_mapping(run.get(name)) for name in ("given_up", "failed", "load"))
+    cut_short = cut_short_of(run)
     rules: dict[str, set[str]] = {}
     for name, broken in (judged or {}).items():
         rules.setdefault(scenario_of(name), set()).update(broken)
@@ -136,6 +138,13 @@ def findings_of(
         else:
             found[name] = Finding(State.CLEAN) if name in rules else Finding(State.NOT_JUDGED, _NO_RECORD)
     return found
+
+
+def cut_short_of(run: Mapping[str, Any]) -> Mapping[str, Any]:
+    """By scenario: which part of its load a run has not had. Early versions wrote only that it was `stopped`."""
+    if run.get("stopped") is True and "cut_short" not in run:
+        return {name: _STOPPED for name in _list(run.get("scenarios")) if isinstance(name, str)}
+    return _mapping(run.get("cut_short"))
 
 
 def _no_round(name: str, load: Mapping[str, Any], whole: bool) -> bool:
@@ -186,7 +195,28 @@ def _worst(items: Sequence[tuple[str, Finding]]) -> Finding:
     if worst.state not in (State.CLEAN, State.RECORDED):
         return worst
     more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
-    return Finding(State.INCOMPLETE, f"{', '.join(run for run, _ in unseen[:_SHOWN])}{more}: {unseen[0][1]}", partly=True)
+    where = ", ".join(run for run, _ in unseen[:_SHOWN])
+    return Finding(State.INCOMPLETE, f"{where}{more}: {unseen[0][1]}", partly=True)
+
+
+def unfound(runs: Iterable[tuple[Mapping[str, Any], Mapping[str, Collection[str]]]]) -> list[str]:
+    """A line for each fault that was planted on purpose, and that no run has found by the fault's own rule.
+
+    Args:
+        runs: For each run its metadata, of which `fault` and `fault_rule` are looked at; and the rules that each
+            scenario broke.
+    """
+    found: dict[tuple[str, str], bool] = {}
+    for run, judged in runs:
+        fault, rule = run.get("fault"), run.get("fault_rule")
+        if isinstance(fault, str) and isinstance(rule, str):
+            broken = any(rule in rules for rules in judged.values())
+            found[fault, rule] = found.get((fault, rule), False) or broken
+    return [
+        f"the planted fault {fault} was not found: no scenario has broken its rule {rule}"
+        for (fault, rule), is_found in found.items()
+        if not is_found
+    ]
 
 
 def state_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> State:

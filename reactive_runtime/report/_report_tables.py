@@ -19,6 +19,7 @@ from reactive_runtime._results.states import (
     line_of,
     scenario_of,
     state_of,
+    unfound,
 )
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.spark._verdict.tables import Together, missing, settled, together
@@ -128,6 +129,8 @@ class Report:
     """The runs that were judged together the last time, the newest first: the headline is theirs, the worst of it."""
     unable: list[str] = field(default_factory=list)
     """Why others could not be judged then, a line each."""
+    unfound: list[str] = field(default_factory=list)
+    """The planted faults that were not found, a line each."""
     matrix: list[tuple[str, list[Night]]] = field(default_factory=list)
     """By interpreter, the newest first: what came of it in each night, the oldest first."""
 
@@ -164,8 +167,8 @@ class Report:
 
     @property
     def lost(self) -> list[str]:
-        """What was not looked at beside scenarios, a line each: runs that were cut off, or could not be judged."""
-        return [*(_cut_off(run) for run in self.together if not run["complete"]), *self.unable]
+        """What was not looked at beside scenarios, a line each: a run that was cut off, or could not be judged."""
+        return [*(_cut_off(run) for run in self.together if not run["complete"]), *self.unable, *self.unfound]
 
     @property
     def unseen(self) -> str:
@@ -270,7 +273,9 @@ def _load(tables: Path) -> Report:
     by_rule = sorted(_by_rule(broken), key=lambda item: (age.get(item["run"], len(age)), item["rule"]))
     by_name = sorted(rows.values(), key=lambda item: item.scenario)
     unable = [] if last is None else last.unable
-    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule, judged_in))
+    faults = _faults_unfound(judged, judged_in)
+    matrix = _matrix(runs, by_rule, judged_in)
+    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, faults, matrix)
 
 
 def _agree(tables: Path, runs: Iterable[Cells], summary: Iterable[Cells], last: Together | None) -> None:
@@ -376,11 +381,16 @@ def _matrix(
 def _state_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> State | None:
     if not runs:
         return None
-    return state_of(_findings_of_runs(runs, judged), [_cut_off(run) for run in runs if not run["complete"]])
+    lost = [_cut_off(run) for run in runs if not run["complete"]]
+    return state_of(_findings_of_runs(runs, judged), lost + _faults_unfound(runs, judged))
 
 
 def _findings_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> dict[str, Finding]:
     return joined((label_of(run), findings_of(run, judged.get(run["run"], {}))) for run in runs)
+
+
+def _faults_unfound(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> list[str]:
+    return unfound((run, judged.get(run["run"], {})) for run in runs)
 
 
 def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:

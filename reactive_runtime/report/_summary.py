@@ -71,6 +71,7 @@ def markdown_of(report: Report) -> str:
         "",
     ]
     lines += [f"- not judged: {_escaped(item)}" for item in report.unable]
+    lines += [f"- {_escaped(item)}" for item in report.unfound]
     lines += [f"- cut off: {_escaped(item['run'])}" for item in report.together if not item["complete"]]
     lines += [
         f"- rule {item['rule']} ({_escaped(RULES.get(item['rule'], 'not known'))}) in"

@@ -84,7 +84,7 @@ class Context:
 
     def __init__(self, recorder: Recorder, scenario: str) -> None:
         self._recorder = recorder
-        self._scenario = scenario
+        self.link_name: str = f"{scenario}, link"
         self._lock = primitives.Lock()
         self._pools: dict[tuple[int, str], _CountingPool] = {}  # _lock: a function of an operator may ask for one
         self._clock: _CountingClock | None = None  # _lock
@@ -187,8 +187,7 @@ class Context:
         Returns:
             A flow, for the scenario to go on with.
         """
-        name = f"{self._scenario}, link"
-        return Flow.from_publisher(self._recorder.wrap(flow, name, ascending=True, elements=elements))
+        return Flow.from_publisher(self._recorder.wrap(flow, self.link_name, ascending=True, elements=elements))
 
     def wait_until_idle(self, seconds: float) -> bool:
         """Wait until no task is running or waiting on any pool. Only tasks may submit meanwhile.
@@ -351,9 +350,11 @@ def scenario(
     """Declare a scenario: a function that makes a publisher of ints for each round.
 
     Args:
-        elements: How many elements a stream has that completes; none may have more. None: that is not known.
+        elements: How many elements a stream has that completes; none may have more. None: that is not known. An endless
+            stream needs a `workload` that never asks for all of it: `requests`, `to and fro`.
         live: How many subscriptions are under load at the same time, 1 or more.
-        ascending: Whether each element is larger than the one before.
+        ascending: Whether each element is larger than the one before. An element that is no int ends the scenario: it
+            can't be compared.
         settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
             on threads that are not the context's. Then 1.2, 1.4, 1.5, 3.8, 3.17, and an invalid request without an
             answer (3.9), are not judged; a subscriber that never hears `on_subscribe` (1.9) still is.
@@ -547,9 +548,7 @@ def _loaded_twice(one: Scenario, other: Scenario) -> bool:
     if one.place != other.place or one.factory.__module__ == other.factory.__module__:
         return False
     homes = [sys.modules.get(item.factory.__module__) for item in (one, other)]
-    return any(
-        item in _declared(home) for item, home in zip((one, other), homes, strict=True) if home is not None
-    )
+    return any(item in _declared(home) for item, home in zip((one, other), homes, strict=True) if home is not None)
 
 
 def _declared(module: ModuleType) -> Iterator[Scenario]:

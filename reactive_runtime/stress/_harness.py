@@ -253,6 +253,9 @@ def _timer_slack(ns: int) -> None:
         ctypes.CDLL(None).prctl(set_timer_slack, ns, 0, 0, 0)
 
 
+_ENDLESS: Final = "; an endless source needs workload='requests' or 'to and fro': the others ask for all of it"
+
+
 class _Stage:
     """One scenario, with the pools it has for the whole run."""
 
@@ -308,7 +311,8 @@ class _Stage:
         workload, chance = WORKLOADS[rng.choice(self.scenario.workloads)], rng.choice(CHANCES)
         more: list[list[_Target]] = [[] for _ in range(workers.size)]
         burst = _Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
-        workers.fire(burst, self.scenario.name)
+        hint = _ENDLESS if self.scenario.elements is None and workload.unbounded else ""
+        workers.fire(burst, self.scenario.name, hint)
         staying = burst.all_targets()
         del burst, more, targets
         if leaves:
@@ -316,7 +320,7 @@ class _Stage:
             staying = []  # only the publisher may have them
             self._look_for_the_kept()
         if not self.context.wait_until_idle(PATIENCE):
-            raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
+            raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s{hint}", stuck=True)
         self.context.next_round()
         if not leaves:
             if self.scenario.settles:
@@ -326,6 +330,7 @@ class _Stage:
             self._cancel(staying, caller)
         del publisher
         self._wait_until_over(no_loop)
+        self._look_for_the_uncompared()
 
     def _wait_until_over(self, no_loop: bool) -> None:
         """Until nothing can signal any more what has been subscribed: each round can be judged by itself.
@@ -339,6 +344,14 @@ class _Stage:
             raise _GivenUpError(self.scenario.name, f"a pool is still busy {after}", stuck=True)
         if no_loop and not eventloop.wait_until_ended(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a coroutine still runs on the event loop {after}", stuck=True)
+
+    def _look_for_the_uncompared(self) -> None:
+        """Give the scenario up where order and conservation can't be judged: a clean verdict would be no news."""
+        for name in (self.scenario.name, self.context.link_name):
+            if (kind := self.recorder.uncompared.get(name)) is not None:
+                what = f"an element{' of a link' if name != self.scenario.name else ''} is a {kind}, and no int"
+                how = "order and conservation can't be judged: make ints of them, or say ascending=False"
+                raise _GivenUpError(self.scenario.name, f"{what}: {how}")
 
     def _settle_the_unheard(self, targets: list[_Target]) -> None:
         """Settle the subscribers that have never heard `on_subscribe`: they need no demand to be met (1.9).
@@ -567,8 +580,8 @@ class _Workers:
         for thread in self._threads:
             thread.start()
 
-    def fire(self, burst: _Burst, name: str) -> None:
-        """Let all actors fire; return when all have."""
+    def fire(self, burst: _Burst, name: str, hint: str = "") -> None:
+        """Let all actors fire; return when all have. `hint`: what may help where they do not."""
         self._burst = burst
         try:
             self._barrier.wait(PATIENCE)
@@ -577,7 +590,7 @@ class _Workers:
         except primitives.BrokenBarrierError as error:
             if self._failure:
                 raise _GivenUpError(name, f"a feeder raised {self._failure}") from None
-            raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s", stuck=True) from error
+            raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s{hint}", stuck=True) from error
 
     def broken(self) -> bool:
         """Whether they meet no more."""

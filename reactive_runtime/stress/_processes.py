@@ -59,8 +59,12 @@ def version_of(python: str) -> str:
         answer = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ReactiveError(f"--python {python}: can't be started: {error}") from error
-    version, major, minor = answer.split()
-    if (int(major), int(minor)) < (3, 11):
+    try:
+        version, major, minor = answer.split()
+        is_old = (int(major), int(minor)) < (3, 11)
+    except ValueError:
+        raise ReactiveError(f"--python {python}: is no Python: it does not say its version") from None
+    if is_old:
         raise ReactiveError(f"--python {python}: is {version}, and 3.11 or newer is needed")
     return version
 

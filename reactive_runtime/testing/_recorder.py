@@ -181,6 +181,8 @@ class Recorder:
         self.run = run
         # _lock for writing; index: the number of the subscription
         self.subscriptions: list[SubscriptionMetadata] = [] if subscriptions is None else subscriptions
+        # By scenario: the type of the first element that is no int, where each should be larger than the one before.
+        self.uncompared: dict[str, str] = {}  # each operation on it is atomic
         self._lock = primitives.RLock()  # a collection of garbage, while it is held, may end what signals then
         self._buffers: list[
             _Buffer
@@ -222,12 +224,12 @@ class Recorder:
 
         Raises:
             TypeError: `publisher` has no `subscribe`, or a number is no int.
-            ValueError: `elements` is below 0, or `late_signals` not from 0 to 15.
+            ValueError: `elements` is below 0 or above 2**63 - 1, or `late_signals` not from 0 to 15.
         """
         if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"wrap: a publisher is needed, not {shown(publisher)}")
-        if elements is not None:
-            at_least("wrap", "elements", 0, elements)
+        if elements is not None and at_least("wrap", "elements", 0, elements) > MAX_DEMAND:  # a trace has 64 bits
+            raise ValueError(f"wrap: elements must be at most 2**63 - 1, not {elements}")
         if late_signals is not None:
             allowed_late("wrap", late_signals)
         metadata = SubscriptionMetadata(
@@ -691,7 +693,7 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             error = f"raised {_text(raised)}"
             raise
         finally:
-            value = element if type(element) is int else _value(element, self._ascending)
+            value = element if type(element) is int else self._value(element)
             rows, buffer.drawing = buffer.rows, True
             end, end_ns = draw(), now()
             if error is None and value is not NONE:
@@ -705,6 +707,21 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             buffer.drawing = drawing
             if len(rows) >= CHUNK:
                 self._recorder._full(buffer)
+
+    def _value(self, element: object) -> int | None:
+        """An element that is no plain int: as an int where it is one of a subclass, else its hash, without an order."""
+        if element is None:
+            return NONE
+        if isinstance(element, int):
+            return int.__int__(element)
+        if self._ascending:
+            scenario = self._recorder.subscriptions[self._number].scenario
+            self._recorder.uncompared.setdefault(scenario, type(element).__name__)
+            return None
+        try:
+            return hash(element)
+        except BaseException:  # the elements are foreign, and so is their __hash__
+            return 0
 
     def on_error(self, error: BaseException, /) -> None:
         self.over()
@@ -775,20 +792,6 @@ def _n(n: Any) -> int | None:
     if not isinstance(n, int) or isinstance(n, bool):
         return None
     return max(-MAX_DEMAND - 1, min(int.__int__(n), MAX_DEMAND))
-
-
-def _value(element: object, ascending: bool) -> int | None:
-    """An element that is no plain int: as an int where it is one of a subclass, else its hash, which has no order."""
-    if element is None:
-        return NONE
-    if isinstance(element, int):
-        return int.__int__(element)
-    if ascending:
-        return None
-    try:
-        return hash(element)
-    except BaseException:  # the elements are foreign, and so is their __hash__
-        return 0
 
 
 def _text(error: object) -> str:

@@ -842,6 +842,8 @@ def _footprint(files: Iterable[Path]) -> str:
 def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], object]) -> list[Held]:
     """What the runs in these folders hold, each run once, however many of the folders are copies of it.
 
+    Of copies, one that is whole is taken before one that is damaged or was cut off.
+
     Args:
         folders: The folders of the runs.
         skipped: Called for each run that can't be judged: its metadata is wrong, or another run has its name.
@@ -849,22 +851,44 @@ def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], obje
     Returns:
         What each run holds.
     """
-    found: dict[str, Held] = {}
+    copies: dict[str, list[Held]] = {}
     for folder in dict.fromkeys(item.resolve() for item in folders):
         try:
             held = holds(folder)
         except TraceError as error:
             skipped(error)
-            continue
-        copy = found.get(held.identity)
-        if copy is None or (held.complete or False, held.rows or 0) > (copy.complete or False, copy.rows or 0):
-            found[held.identity] = held
+        else:
+            copies.setdefault(held.identity, []).append(held)
     names: dict[str, Held] = {}
-    for held in found.values():
+    for held in [_best(of, skipped) for of in copies.values()]:
         other = names.setdefault(held.run, held)
         if other is not held:
             skipped(TraceError(f"{held.folder}: another run of that name is in {other.folder}: judge them one by one"))
     return list(names.values())
+
+
+def _best(copies: list[Held], skipped: Callable[[TraceError], object]) -> Held:
+    """The copy that holds most and is undamaged; where all are damaged, the one that says that it holds most."""
+    most = sorted(copies, key=_claim, reverse=True)
+    if len(most) == 1:
+        return most[0]
+    damaged: list[TraceError] = []
+    for held in most:
+        try:
+            checked(held)
+        except TraceError as error:
+            damaged.append(error)
+            continue
+        for worse, why in zip(most, damaged, strict=False):
+            if _claim(worse) > _claim(held):
+                skipped(why)
+        return held
+    return most[0]
+
+
+def _claim(held: Held) -> tuple[bool, int]:
+    """How much a run says that it holds."""
+    return held.complete or False, held.rows or 0
 
 
 def check_files(folder: Path | str) -> list[Path]:

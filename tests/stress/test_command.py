@@ -230,6 +230,60 @@ def test_a_scenario_without_a_round_in_one_of_two_runs_is_named(tmp_path: Path) 
     assert "INCOMPLETE 1 of 2 scenarios had no round in a part of the runs: b" in done.stdout
 
 
+def test_a_fault_that_is_not_found_is_no_clean_run(tmp_path: Path) -> None:
+    junit = tmp_path / "stress.xml"
+    load = ("stress", "published", "--seconds", "0.3", "--threads", "2", "--out", tmp_path, "--junit", junit)
+    done = call(*load, "--fault", "two-drains", "--verify", "--engine", "local")
+    assert done.returncode == 3, done.stdout + done.stderr
+    line = "the planted fault two-drains was not found: no scenario has broken its rule 1.3"
+    assert f"INCOMPLETE {line}" in done.stdout
+    assert "clean    " not in done.stdout
+    assert line in {error.get("message") for error in ElementTree.parse(junit).getroot().iter("error")}
+
+
+def test_a_scenario_whose_streams_only_fail_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+        "@scenario(elements=1)\ndef fails(context):\n    return Flow.error(OSError('gone'))\n"
+        "@scenario(elements=1)\ndef right(context):\n    return Flow.range(1)\n"
+    )
+    load = ("stress", "--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs")
+    done = call(*load, "--verify", "--engine", "local")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"^note     ", done.stdout, re.MULTILINE)) == 1
+    assert re.search(r"^note     fails: no stream of it has completed, [\d,]+ ended with an error: ", done.stdout, re.M)
+
+
+def test_an_interpreter_that_is_given_twice_has_two_runs(tmp_path: Path) -> None:
+    twice = ("--python", sys.executable, "--python", sys.executable, "--python", SAME_PYTHON)
+    done = call("stress", "range_on_the_callers", "--seconds", "0.3", "--threads", "2", "--out", tmp_path, *twice)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [run.name.rpartition("-py")[2].partition("-")[2] for run in runs_in(tmp_path)] == ["", "2", "3"]
+
+
+def test_a_program_that_is_no_python_is_said(tmp_path: Path) -> None:
+    done = call("stress", "range_on_the_callers", "--out", tmp_path, "--python", "/bin/true")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--python /bin/true: is no Python: it does not say its version" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("stress", "--verify", "--report"), ("report", "runs", "--out")], ids=" ".join)
+def test_a_report_of_no_known_format_is_refused_at_once(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = call(*command, tmp_path / "x.txt")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"{command[-1]} {tmp_path / 'x.txt'}: should end in .html, .md, .json" in done.stderr
+
+
+def test_an_output_without_a_reader_ends_the_command_with_a_line(tmp_path: Path) -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    command = [*COMMAND, "stress", "range_on_the_callers", "--seconds", "0.3", "--out", str(tmp_path)]
+    done = subprocess.run(command, stdout=writable, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    os.close(writable)
+    assert done.returncode == 3
+    assert done.stderr == "reactive-runtime: standard output has no reader any more: the command was ended\n"
+
+
 def test_what_was_not_judged_is_skipped(tmp_path: Path) -> None:
     junit = tmp_path / "stress.xml"
     done = call("stress", "range_on_a_thread", "--seconds", "1", "--junit", junit, "--out", tmp_path)

@@ -29,6 +29,7 @@ from reactive_runtime.stress import (
     Load,
     Result,
     Scenario,
+    Workload,
     find,
     planted,
     run,
@@ -166,33 +167,29 @@ def test_two_scenarios_of_one_name_are_refused_with_their_files(tmp_path: Path) 
         find(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("small = of(10)\nlarge = of(1000)\n", "counted"),
-        ("small = of(10)\n", "counted"),
-    ],
-    ids=["in one file", "by a function of another file"],
-)
-def test_two_scenarios_of_one_function_are_refused(text: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("made_in", ["a.py", "b.py"])
+def test_two_scenarios_of_one_function_are_refused(
+    made_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.py").write_text(
         "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
         "def of(size):\n    @scenario(elements=size)\n    def counted(context):\n        return Flow.range(size)\n"
-        f"    return counted\n{text}"
+        "    return counted\nsmall = of(10)\n"
     )
-    if "large" not in text:
-        (tmp_path / "b.py").write_text(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom a import of\nx = of(9)\n")
-    with pytest.raises(ScenarioError, match=rf"two scenarios are named '{name}', in .*a\.py:4 and in .*a\.py:4: rename"):
-        try:
-            find(tmp_path)
-        finally:
-            sys.modules.pop("a", None)
-            sys.path[:] = [item for item in sys.path if item != str(tmp_path)]
+    with (tmp_path / made_in).open("a") as file:
+        file.write("large = of(1000)\n" if made_in == "a.py" else "from a import of\nlarge = of(1000)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a", raising=False)
+    with pytest.raises(
+        ScenarioError, match=r"two scenarios are named 'counted', in .*a\.py:4 and in .*a\.py:4: rename"
+    ):
+        find(tmp_path)
 
 
 def test_a_scenario_that_another_file_imports_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
-    (tmp_path / "once_more.py").write_text(f"{one}@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n")
+    one += "@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n"
+    (tmp_path / "once_more.py").write_text(one)
     (tmp_path / "uses.py").write_text("from once_more import twin\nagain = twin\n")
     (tmp_path / "asks.py").write_text("from once_more import twin\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -514,6 +511,24 @@ def test_late_signals_out_of_range_are_refused(late: Any, error: type[Exception]
         scenario(elements=1, late_signals=late)
 
 
+def test_an_endless_source_that_was_asked_for_all_says_what_helps(
+    dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "PATIENCE", 0.2)
+    monkeypatch.setitem(WORKLOADS, "all", Workload((1,), one=0, unbounded=100))
+    over = threading.Event()
+
+    @scenario(elements=None, workload="all")
+    def endless(context: Context) -> Flow[int]:
+        return Flow.from_iterable(iter(lambda: over.wait(0.001), True)).map(int)
+
+    result = run([endless.scenario], Load(threads=2, seconds=9, seed=1), Recorder("stress"), lambda _: None)
+    over.set()
+    (failure,) = result.failures
+    assert failure.stuck
+    assert "; an endless source needs workload='requests' or 'to and fro'" in failure.why
+
+
 def test_a_subscriber_that_never_hears_on_subscribe_is_judged_at_no_rest(
     dropped: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -537,6 +552,19 @@ def test_a_subscriber_that_never_hears_on_subscribe_is_judged_at_no_rest(
     result = run([forgets.scenario], Load(threads=2, seconds=0.2, seed=1), recorder, lambda _: None)
     assert result.failures == []
     assert {violation.rule for violation in check(recorder.records())} == {"1.9"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_an_element_that_can_not_be_compared_ends_its_scenario(linked: bool, dropped: list[Any]) -> None:
+    @scenario(elements=3)
+    def floats(context: Context) -> Any:
+        descending = Flow.from_iterable([3.0, 2.0, 1.0])
+        return context.link(descending).map(lambda n: 3 - int(n)) if linked else descending  # type: ignore[arg-type]
+
+    result = run([floats.scenario], Load(threads=2, seconds=9, seed=1), Recorder("stress"), lambda _: None)
+    (failure,) = result.failures
+    assert failure.why.startswith(f"an element{' of a link' if linked else ''} is a float, and no int: order and")
+    assert not failure.stuck
 
 
 def test_an_on_subscribe_that_comes_late_breaks_no_rule(dropped: list[Any]) -> None:

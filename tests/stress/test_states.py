@@ -25,6 +25,7 @@ from reactive_runtime._results.states import (
     label_of,
     line_of,
     state_of,
+    unfound,
 )
 from reactive_runtime.errors import (
     ExploreError,
@@ -66,6 +67,8 @@ WHOLE: dict[str, Any] = {"scenarios": ["a"], "load": {"a": ROUND}, "complete": T
         (WHOLE | {"cut_short": {"a": "it had no round"}, "load": {"a": NONE}}, {}, "", State.INCOMPLETE),
         (WHOLE | {"cut_short": {"a": "the rest was not run"}}, {}, "a run is damaged", State.NOT_JUDGED),
         (WHOLE | {"cut_short": {"b": "the rest was not run"}}, {"a": []}, "", State.CLEAN),
+        (WHOLE | {"stopped": True}, {"a": []}, "", State.INCOMPLETE),
+        (WHOLE | {"stopped": True, "cut_short": {}}, {"a": []}, "", State.CLEAN),
         (WHOLE | {"load": "nonsense", "given_up": [1], "failed": None}, {"a": []}, "", State.CLEAN),
         ({"scenarios": '["a"]', "load": '{"a": {"rounds": 0}}', "complete": True}, {}, "", State.SKIPPED),
     ],
@@ -114,7 +117,8 @@ def test_all_have_the_state_of_the_worst_and_its_exit_status(
 
 def test_of_several_runs_the_worst_counts() -> None:
     other = Finding(State.BROKEN, "rule 1.1 was broken", ("1.1",))
-    found = joined([("run x", {"b": CLEAN, "c": BROKEN, "d": SKIPPED}), ("run y", {"b": CUT, "c": other, "d": SKIPPED})])
+    one, another = {"b": CLEAN, "c": BROKEN, "d": SKIPPED}, {"b": CUT, "c": other, "d": SKIPPED}
+    found = joined([("run x", one), ("run y", another)])
     assert {name: item.state for name, item in found.items()} == {
         "b": State.INCOMPLETE,
         "c": State.BROKEN,
@@ -146,6 +150,14 @@ def test_what_one_run_has_looked_at_is_not_unusable(worst: Finding) -> None:
 def test_of_many_runs_without_a_round_a_few_are_named() -> None:
     found = joined([("run x", {"a": CLEAN}), *((f"run {number}", {"a": SKIPPED}) for number in range(9))])
     assert found["a"].why == f"run 0, run 1, run 2, run 3, run 4 and 4 more: {NO_ROUND}"
+
+
+def test_a_planted_fault_that_no_run_has_found_is_said() -> None:
+    planted = {"fault": "two-drains", "fault_rule": "1.3"}
+    assert unfound([(planted, {"a": set()}), (planted, {"a": {"1.3"}}), ({}, {"a": set()})]) == []
+    line = "the planted fault two-drains was not found: no scenario has broken its rule 1.3"
+    assert unfound([(planted, {"a": {"1.1"}}), (planted, {})]) == [line]
+    assert state_of({"a": CLEAN}, [line]) is State.INCOMPLETE
 
 
 def test_what_was_not_looked_at_is_grouped_and_said_in_a_line() -> None:

@@ -622,6 +622,34 @@ def test_of_two_copies_the_one_that_came_to_its_end_counts(tmp_path: Path) -> No
         assert (held.complete, held.folder) == (True, writer.path.resolve())
 
 
+def test_of_two_copies_the_one_that_is_whole_counts(tmp_path: Path) -> None:
+    damaged = written(tmp_path / "a").path
+    whole = tmp_path / "copy" / damaged.name
+    shutil.copytree(damaged, whole)
+    (file,) = damaged.glob("signals-*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    for order in ([damaged, whole], [whole, damaged]):
+        (held,) = different_runs(order, lambda error: pytest.fail(str(error)))
+        assert held.folder == whole.resolve()
+
+
+def test_a_damaged_copy_that_held_more_is_said(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(5)).subscribe(Sink())
+    writer.flush()
+    early = tmp_path / "early"
+    shutil.copytree(writer.path, early)
+    writer.recorder().wrap(Flow.range(5)).subscribe(Sink())
+    writer.close()
+    sorted(writer.path.glob("signals-*.parquet"))[-1].write_bytes(b"PAR1")
+    errors: list[TraceError] = []
+    (held,) = different_runs([early, writer.path], errors.append)
+    assert held.folder == early.resolve()
+    assert [str(writer.path.resolve()) in str(error) for error in errors] == [True]
+    early.joinpath(sorted(item.name for item in early.glob("signals-*.parquet"))[0]).write_bytes(b"PAR1")
+    assert different_runs([early, writer.path], errors.append)[0].folder == writer.path.resolve()
+
+
 def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -> None:
     for name, elements in (("a", 10), ("b", 10), ("c", 11)):
         (tmp_path / name).mkdir()
