@@ -10,7 +10,16 @@ from typing import Any, Final
 
 from reactive_runtime._cli.console import out, unable
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, scenario_of, state_of, unfound
+from reactive_runtime._results.states import (
+    Finding,
+    State,
+    findings_of,
+    joined,
+    label_of,
+    scenario_of,
+    state_of,
+    unfound,
+)
 from reactive_runtime.errors import TraceError
 
 __all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]

@@ -320,7 +320,7 @@ class Scenario:
     @property
     def place(self) -> str:
         """The file and the line of its function."""
-        code: CodeType = self.factory.__code__  # type: ignore[attr-defined]
+        code: CodeType = self.factory.__code__
         return f"{self.file}:{code.co_firstlineno}"
 
 

@@ -559,7 +559,7 @@ def test_an_element_that_can_not_be_compared_ends_its_scenario(linked: bool, dro
     @scenario(elements=3)
     def floats(context: Context) -> Any:
         descending = Flow.from_iterable([3.0, 2.0, 1.0])
-        return context.link(descending).map(lambda n: 3 - int(n)) if linked else descending  # type: ignore[arg-type]
+        return context.link(descending).map(lambda n: 3 - int(n)) if linked else descending
 
     result = run([floats.scenario], Load(threads=2, seconds=9, seed=1), Recorder("stress"), lambda _: None)
     (failure,) = result.failures
