@@ -527,7 +527,7 @@ def test_interpreters_run_side_by_side_each_with_a_run_of_its_own(tmp_path: Path
 def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: Path) -> None:
     limited = (
         "import resource, sys, signal\n"
-        "from reactive_runtime.testing import trace\n"
+        "from reactive_runtime.testing._traces import trace_writer as trace\n"
         "trace.FILE_ROWS = 4_000\n"
         "from reactive_runtime.testing import _recorder as recorder\n"
         "recorder.CHUNK = 500\n"
