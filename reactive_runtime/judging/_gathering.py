@@ -22,7 +22,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from reactive_runtime.judging._kernel import Judged, judge, order_of
+from reactive_runtime.judging._kernel import Judged, judge
+from reactive_runtime.judging._ordered import order_of
 from reactive_runtime.judging._rows import PACKED, Array, Rows
 from reactive_runtime.judging._slow import judge_in_order
 from reactive_runtime.testing._records import Record
