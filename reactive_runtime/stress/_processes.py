@@ -25,7 +25,7 @@ from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress._cancellation_metrics import CancellationMetrics
 from reactive_runtime.stress._harness import PATIENCE, Failure, Load, Result
 from reactive_runtime.stress._shares import Share
-from reactive_runtime.testing._recorder import Chunk
+from reactive_runtime.testing._buffers import Chunk
 from reactive_runtime.testing._records import SubscriptionMetadata
 from reactive_runtime.testing.trace import TraceWriter
 

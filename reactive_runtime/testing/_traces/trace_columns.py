@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.testing._recorder import NONE, ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk
+from reactive_runtime.testing._buffers import NONE, ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk
 from reactive_runtime.testing._records import (
     COLUMNS,
     CUT,

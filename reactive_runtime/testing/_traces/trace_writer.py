@@ -14,7 +14,8 @@ from weakref import ref
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import TraceError
-from reactive_runtime.testing._recorder import Chunk, Recorder
+from reactive_runtime.testing._buffers import Chunk
+from reactive_runtime.testing._recorder import Recorder
 from reactive_runtime.testing._records import SubscriptionMetadata
 from reactive_runtime.testing._traces.trace_columns import (
     SCHEMA,
