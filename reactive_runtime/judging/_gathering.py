@@ -26,8 +26,7 @@ from reactive_runtime.judging._kernel import Judged, judge
 from reactive_runtime.judging._ordered import order_of
 from reactive_runtime.judging._rows import PACKED, Array, Rows
 from reactive_runtime.judging._slow import judge_in_order
-from reactive_runtime.testing._records import Record
-from reactive_runtime.testing._reference import rank
+from reactive_runtime.testing._records import Record, rank
 
 __all__ = ["MOST", "Gathered", "scattered"]
 

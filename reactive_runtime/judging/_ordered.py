@@ -10,8 +10,7 @@ import numpy as np
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.judging._rows import ASCENDING, KINDS, NEVER, RAISED, UNCLOCKED, UNKNOWN, VALUED, Array, Rows
 from reactive_runtime.testing._latency import LONGEST
-from reactive_runtime.testing._records import UNDER_WAY
-from reactive_runtime.testing._reference import in_order
+from reactive_runtime.testing._records import UNDER_WAY, in_order
 
 __all__ = [
     "CANCEL",
