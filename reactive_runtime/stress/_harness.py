@@ -36,12 +36,12 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime import hooks
 from reactive_runtime._core.runtime import eventloop, primitives
-from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime._support.shown import shown
 from reactive_runtime._support.thread_frames import thread_frames
+from reactive_runtime.stress._burst import Burst, Target
 from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
-from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
-from reactive_runtime.stress._pressure import CHANCES, HESITANT, pressure
+from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario
+from reactive_runtime.stress._pressure import CHANCES
 from reactive_runtime.stress._shares import Share, next_of
 from reactive_runtime.testing._recorder import RecordedPublisher, Recorder
 
@@ -265,7 +265,7 @@ class _Stage:
         self.context = Context(recorder, scenario.name)
         self.cancellation_metrics = CancellationMetrics()
         self.share = Share()
-        self._left: list[weakref.ref[_Target]] = []
+        self._left: list[weakref.ref[Target]] = []
         self._has_unheard = False  # of the thread of the load
         self.kept: Failure | None = None
         """That a subscriber could not be collected: the first time. The scenario goes on."""
@@ -305,12 +305,12 @@ class _Stage:
         first = len(self.recorder.subscriptions)
         no_loop = eventloop.wait_until_ended(0.0)
         publisher = self._publisher(caller)
-        targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
+        targets = [Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         caller.call(self.scenario.name, "subscribe", partial(_subscribe, publisher, targets)).result()
         most = max(2, (self.scenario.elements or 1000) // 8)
         workload, chance = WORKLOADS[rng.choice(self.scenario.workloads)], rng.choice(CHANCES)
-        more: list[list[_Target]] = [[] for _ in range(workers.size)]
-        burst = _Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
+        more: list[list[Target]] = [[] for _ in range(workers.size)]
+        burst = Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
         hint = _ENDLESS if self.scenario.elements is None and workload.unbounded else ""
         workers.fire(burst, self.scenario.name, hint)
         staying = burst.all_targets()
@@ -353,7 +353,7 @@ class _Stage:
                 how = "order and conservation can't be judged: make ints of them, or say ascending=False"
                 raise _GivenUpError(self.scenario.name, f"{what}: {how}")
 
-    def _settle_the_unheard(self, targets: list[_Target]) -> None:
+    def _settle_the_unheard(self, targets: list[Target]) -> None:
         """Settle the subscribers that have never heard `on_subscribe`: they need no demand to be met (1.9).
 
         A thread that is not the context's may be about to signal it, so the first of them are waited for.
@@ -366,7 +366,7 @@ class _Stage:
                 return
             primitives.Event().wait(0.001)
 
-    def _cancel(self, targets: list[_Target], caller: _Caller) -> None:
+    def _cancel(self, targets: list[Target], caller: _Caller) -> None:
         """All cancel that have not ended."""
 
         def cancel() -> None:
@@ -375,7 +375,7 @@ class _Stage:
 
         caller.call(self.scenario.name, "cancel", cancel).result()
 
-    def _leave(self, targets: list[_Target], caller: _Caller) -> None:
+    def _leave(self, targets: list[Target], caller: _Caller) -> None:
         """All leave, whatever is under way."""
         self._cancel(targets, caller)
         begin = primitives.monotonic()
@@ -398,130 +398,10 @@ class _Stage:
             self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
 
 
-def _subscribe(publisher: RecordedPublisher[Any], targets: list[_Target]) -> None:
+def _subscribe(publisher: RecordedPublisher[Any], targets: list[Target]) -> None:
     for target in targets:
         with suppress(BaseException):  # what it raises is in the record, and judged there (1.9)
             target.number = publisher.subscribe(target)
-
-
-class _Target:
-    """A subscriber whose subscription is under load; its random numbers decide how it behaves itself."""
-
-    shown_as: Final = "subscriber of a scenario"
-
-    __slots__ = (
-        "__weakref__",
-        "_asks",
-        "_cancels_at",
-        "_ended",
-        "_first",
-        "_left",
-        "_raises_at",
-        "_slow",
-        "_yields",
-        "number",
-        "subscription",
-    )
-
-    def __init__(self, rng: random.Random, kind: str = "plain") -> None:
-        self._slow = kind == "slow"
-        self._raises_at = rng.choice((1, 2, 5, 20)) if kind == "raising" else 0
-        self._first = rng.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
-        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every n-th on_next
-        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every n-th
-        self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
-        self._left = 0  # owned by the thread that signals; a broken publisher may well break it
-        self._ended = False  # likewise
-        self.number: int | None = None  # of the thread that subscribes; of its subscription, once `subscribe` returns
-        self.subscription: Subscription | None = None
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscription = subscription
-        if self._first:
-            subscription.request(self._first)
-
-    def on_next(self, element: int, /) -> None:
-        self._left += 1
-        if self._left == self._raises_at:
-            raise RuntimeError("a subscriber that raises")
-        if self._slow:
-            primitives.Event().wait(0.0005)
-        elif self._yields and self._left % self._yields == 0:
-            primitives.pause()
-        subscription = self.subscription
-        if subscription is None:
-            return
-        if self._asks and self._left % self._asks == 0:
-            subscription.request(1)
-        if self._left == self._cancels_at:
-            subscription.cancel()
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._ended = True
-
-    def on_complete(self) -> None:
-        self._ended = True
-
-    def leave(self) -> None:
-        """The round is over."""
-        if self.subscription is not None and not self._ended:
-            with suppress(BaseException):  # what it raises is in the record, and judged there (3.16)
-                self.subscription.cancel()
-
-
-@dataclass(frozen=True)
-class _Burst:
-    """What the actors do in one round."""
-
-    publisher: RecordedPublisher[int]
-    targets: Sequence[_Target]
-    feeders: Sequence[Callable[[], object]]
-    workload: Workload
-    chance: float
-    seed: int
-    most: int
-    more: list[list[_Target]]
-    """Those that an actor has subscribed; each actor has a list of its own."""
-
-    def all_targets(self) -> list[_Target]:
-        """Whatever has been subscribed."""
-        return [*self.targets, *(target for targets in self.more for target in targets)]
-
-    def fire(self, actor: int) -> None:
-        """One actor's part."""
-        rng = random.Random(self.seed * 1_000 + actor)
-        chance = self.chance if rng.random() < HESITANT else 0.0
-        if actor < FEEDERS:
-            with pressure(chance, rng):
-                for feeder in self.feeders[actor : actor + 1]:
-                    feeder()
-            return
-        with pressure(chance, rng):
-            for target in self.targets:
-                if (subscription := target.subscription) is None:
-                    continue
-                for _ in range(rng.choice(self.workload.operations)):
-                    with suppress(BaseException):  # what a call raises is in its record, and judged there (3.15, 3.16)
-                        self._shoot(subscription, rng, self.more[actor])
-
-    def _shoot(self, subscription: Subscription, rng: random.Random, more: list[_Target]) -> None:
-        throw = rng.random() * 100
-        if (throw := throw - self.workload.one) < 0:
-            subscription.request(1)
-        elif (throw := throw - self.workload.several) < 0:
-            subscription.request(rng.randint(2, self.most))
-        elif (throw := throw - self.workload.unbounded) < 0:
-            subscription.request(MAX_DEMAND)
-        elif (throw := throw - self.workload.cancel) < 0:
-            subscription.cancel()
-        elif (throw := throw - self.workload.invalid) < 0:
-            subscription.request(-rng.randint(0, 1))
-        elif throw < self.workload.subscribe:
-            target = _Target(rng)
-            more.append(target)
-            target.number = self.publisher.subscribe(target)
-        else:
-            primitives.pause()
 
 
 class _Caller:
@@ -571,7 +451,7 @@ class _Workers:
     def __init__(self, size: int) -> None:
         self.size = size + FEEDERS
         self._barrier = primitives.Barrier(self.size + 1)
-        self._burst: _Burst | None = None  # written between two meetings at the barrier
+        self._burst: Burst | None = None  # written between two meetings at the barrier
         self._failure = ""  # written by the thread that fails, before the barrier breaks; what it raised
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
@@ -580,7 +460,7 @@ class _Workers:
         for thread in self._threads:
             thread.start()
 
-    def fire(self, burst: _Burst, name: str, hint: str = "") -> None:
+    def fire(self, burst: Burst, name: str, hint: str = "") -> None:
         """Let all actors fire; return when all have. `hint`: what may help where they do not."""
         self._burst = burst
         try:
