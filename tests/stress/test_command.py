@@ -827,21 +827,14 @@ def test_a_wrong_command_line_is_one_line_and_exit_status_2(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (
-            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", SAME_PYTHON),
-            "has a trace already, which is not written over",
-        ),
         pytest.param(("verify", "nowhere"), "nowhere: is no folder", marks=needs_spark),
         pytest.param(("verify", "docs"), "docs: has no runs", marks=needs_spark),
         (("report", "docs"), "docs: has no verdict to report"),
         (("report", "nowhere"), "nowhere: has no verdict to report"),
     ],
 )
-def test_a_folder_that_can_not_be_used_is_one_line_and_exit_status_4(
-    arguments: tuple[str, ...], says: str, tmp_path: Path
-) -> None:
-    out = ("--out", str(tmp_path)) if arguments[0] == "stress" else ()
-    done = call(*arguments, *out)
+def test_a_folder_that_can_not_be_used_is_one_line_and_exit_status_4(arguments: tuple[str, ...], says: str) -> None:
+    done = call(*arguments)
     assert (done.returncode, done.stderr.count("\n")) == (4, 1)
     assert done.stderr.startswith("reactive-runtime: ")
     assert says in done.stderr
