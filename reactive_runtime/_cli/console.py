@@ -1,4 +1,4 @@
-"""What all commands share: the terminal, the exit status, errors of one line."""
+"""Shared by all commands: the terminal, the exit status, errors of one line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Out(Console):
         raise _UnreadError
 
 
-# Without markup: what is printed comes from scenarios, errors and traces, and may have brackets of its own.
+# Without markup: texts of scenarios, errors and traces may have brackets of their own.
 out: Console = _Out(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 _err: Console = Console(stderr=True, highlight=False, markup=False, emoji=False, width=out.width)
@@ -85,7 +85,7 @@ Packages = Annotated[
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Whatever goes wrong inside is one line on standard error, and the exit status of `status_of`.
+    """Turn each error inside into one line on standard error, and the exit status of `status_of`.
 
     With REACTIVE_RUNTIME_TRACEBACK in the environment, what is no error of ours has its traceback before that.
     """

@@ -29,7 +29,7 @@ from reactive_runtime._cli.verdict import (
     removed,
     reported,
 )
-from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree, judge_at_once
+from reactive_runtime._cli.verdict_here import ENGINES, UNJUDGED, AtOnce, agree, judge_at_once, violations_of
 from reactive_runtime._cli.watch import Stop, watched
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._results.ci_files import UnwrittenError
@@ -141,7 +141,7 @@ def _needed(verify: bool, engine: str, report: Sequence[Path]) -> Iterator[str]:
 
 
 def _forgotten(report: list[Path], junit: Path | None) -> None:
-    """What an earlier night has left does not outlive this one, whichever way it ends."""
+    """Remove the reports of an earlier night, and let JUnit's XML say that this one has not ended yet."""
     from reactive_runtime.stress._junit import write_junit
 
     for option, file in (*(("--report", file) for file in report), ("--junit", junit)):
@@ -167,7 +167,7 @@ class _Verdict:
 
 @dataclass
 class _Asked:
-    """What is to be done with the load and what comes of it, and what has come of it so far."""
+    """The wishes of the user for a load and its verdict, and the results so far."""
 
     names: list[str]
     tag: str | None
@@ -308,8 +308,8 @@ class _Asked:
         self.unable += [item for item in came.unable if item not in self.unable]
         self.slower += came.slower
         for run in self.runs:
-            for name, rules in _broken_by(to, [run]).items():
-                self.judged_here.setdefault(run, {}).setdefault(name, set()).update(rules)
+            for name, _, rule, *_ in violations_of(run, to):
+                self.judged_here.setdefault(run, {}).setdefault(name, set()).add(rule)
         if not (came.unable or here.unable):
             agree(here, to)
         reported(to, self.report)
@@ -323,7 +323,7 @@ class _Asked:
         return here
 
     def _write_junit(self) -> None:
-        """Write what became of each scenario. What can't be written is a line, and makes the run incomplete."""
+        """Write JUnit's XML. If the disk refuses it, print a line; the run is incomplete then."""
         from reactive_runtime.stress._junit import write_junit
 
         if self.junit is None:
@@ -390,18 +390,3 @@ def _print_given_up(failures: list[Failure]) -> None:
         word = "BROKEN" if failure.rule else "STUCK" if failure.stuck else "UNABLE"
         rule = f"rule {failure.rule}, " if failure.rule else ""
         out.print(f"{word:8} {failure.scenario}: {rule}{failure.why}", style="bold red", soft_wrap=True)
-
-
-# -- the verdict ----------------------------------------------------------------------------------------------
-
-
-def _broken_by(verdict: Path, runs: list[Path]) -> dict[str, set[str]]:
-    """The rules that each scenario broke in these runs."""
-    import pyarrow.parquet as parquet
-
-    found: dict[str, set[str]] = {}
-    for run in runs:
-        for file in (verdict / "violations" / run.name).glob("*.parquet"):
-            for row in parquet.ParquetFile(file).read(["scenario", "rule"]).to_pylist():
-                found.setdefault(row["scenario"], set()).add(row["rule"])
-    return found

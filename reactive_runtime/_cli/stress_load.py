@@ -33,13 +33,13 @@ PROGRESS_SECONDS: Final = 2.0
 
 
 def failed_of(failures: Iterable[Failure]) -> dict[str, str]:
-    """Of the scenarios that were given up, those of which that is a failure: stuck, or the rule that was broken."""
+    """Of the scenarios that were given up, those that failed by that: stuck, or the rule that was broken."""
     return {item.scenario: item.rule or State.STUCK.value for item in failures if item.rule or item.stuck}
 
 
 @dataclass(frozen=True)
 class StressLoad:
-    """What a run is to be."""
+    """The plan of a run."""
 
     scenarios: list[Scenario]
     where: str
@@ -218,7 +218,7 @@ class StressLoad:
             out.print(f"stuck    what all threads were at: {file}", style="red", soft_wrap=True)
 
     def _written(self, writer: TraceWriter, metadata: dict[str, Any]) -> bool:
-        """Finish the run; whether all of it was written. What was, until a disk was full, stays and can be judged."""
+        """Finish the run; False where the disk refused a part. The part before that stays, and can be judged."""
         try:
             writer.close(metadata)
         except TraceError as error:

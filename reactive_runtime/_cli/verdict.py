@@ -174,7 +174,7 @@ def check_endings(option: str, files: Sequence[Path]) -> None:
 
 
 def removed(file: Path) -> None:
-    """Let what an earlier run has written there not be taken for what comes of this one."""
+    """Remove the file of an earlier run, so that nobody takes it for the result of this one."""
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
@@ -183,14 +183,14 @@ def removed(file: Path) -> None:
 
 @dataclass
 class Came:
-    """What came of it, to the exit status and JUnit."""
+    """The outcome of a verdict, for the exit status and JUnit."""
 
     state: State | None = None
     """The worst state of all that was judged; None where nothing was."""
     slower: list[str] = field(default_factory=list)
-    """What has become slower, a line each."""
+    """A line for each thing that has become slower."""
     unable: list[str] = field(default_factory=list)
-    """Why a run could not be judged, a line each."""
+    """A line for each run that could not be judged, with the reason."""
 
     def skipped(self, error: TraceError) -> None:
         """A run could not be judged."""

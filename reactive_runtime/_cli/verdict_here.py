@@ -22,7 +22,7 @@ from reactive_runtime._results.states import (
 )
 from reactive_runtime.errors import TraceError
 
-__all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]
+__all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once", "violations_of"]
 
 ENGINES: Final = ("spark", "local")
 
@@ -36,7 +36,7 @@ _ROW: Final = ["scenario", "subscription", "rule", "count", "first"]
 
 @dataclass
 class AtOnce:
-    """What the judge of this process found."""
+    """The findings of the judge in this process."""
 
     violations: dict[Path, Rows] = field(default_factory=dict)
     """By run, of those that could be judged."""
@@ -46,15 +46,6 @@ class AtOnce:
     """Why others could not."""
     findings: dict[str, Finding] = field(default_factory=dict)
     """The state of each scenario of all these runs."""
-
-    @property
-    def broken(self) -> dict[str, set[str]]:
-        """The rules that each scenario broke."""
-        found: dict[str, set[str]] = {}
-        for rows in self.violations.values():
-            for scenario, _, rule, *_ in rows:
-                found.setdefault(scenario, set()).add(rule)
-        return found
 
 
 def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> AtOnce:
@@ -96,7 +87,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
     came.findings = joined(found)
     state = state_of(came.findings, [*came.unable, *cut, *unfound(known)])
     took = f"{records:,} signals and calls judged in {primitives.monotonic() - begin:.1f} s, in this process"
-    rules = sorted({rule for of in came.broken.values() for rule in of})
+    rules = sorted({rule for rows in came.violations.values() for _, _, rule, *_ in rows})
     if rules:
         with_seed = "" if seed is None else f", with seed {seed}"
         out.print(f"BROKEN   rule {', '.join(rules)}{with_seed}; {took}", style="bold red", soft_wrap=True)
@@ -109,13 +100,9 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
 
 def agree(here: AtOnce, verdict: Path) -> None:
     """Say that Spark's verdict, in that folder, is the same; TraceError names both where it is not."""
-    import pyarrow.parquet as parquet
-
     count = 0
     for run, mine in here.violations.items():
-        theirs: Rows = Counter()
-        for file in (verdict / "violations" / run.name).glob("*.parquet"):
-            theirs += _rows(parquet.ParquetFile(file).read(_ROW))
+        theirs = violations_of(run, verdict)
         if mine != theirs:
             raise TraceError(
                 f"{run}: two judges, two verdicts: {_only('of this process', mine - theirs)};"
@@ -123,6 +110,16 @@ def agree(here: AtOnce, verdict: Path) -> None:
             )
         count += mine.total()
     out.print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
+
+
+def violations_of(run: Path, verdict: Path) -> Rows:
+    """The violations of a run in a verdict of Spark."""
+    import pyarrow.parquet as parquet
+
+    found: Rows = Counter()
+    for file in (verdict / "violations" / run.name).glob("*.parquet"):
+        found += _rows(parquet.ParquetFile(file).read(_ROW))
+    return found
 
 
 def _never_completed(subscriptions: Any) -> Iterator[tuple[str, int]]:

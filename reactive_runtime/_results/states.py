@@ -1,4 +1,4 @@
-"""What became of each scenario, and of all of them: the one place that decides it.
+"""Decide the state of each scenario, and of all of them: the one place that does.
 
 JUnit's XML, the report and its summaries, the table on the terminal and the exit status derive from these states. A
 scenario of which not all was looked at is never clean, and so is a run that has one.
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class State(Enum):
-    """What became of a scenario, or of all; the value is the word that all outputs have for it."""
+    """The state of a scenario, or of all; the value is the word that all outputs have for it."""
 
     BROKEN = "broken"
     """A rule was broken."""
@@ -58,7 +58,7 @@ class State(Enum):
 
 
 _ORDER: Final = list(State)
-"""Where several runs have a scenario, the state that comes first here is the scenario's."""
+"""Of several runs with a scenario, the state that comes first here is the scenario's."""
 
 NO_ROUND: Final = "it had no round: give the load more --seconds"
 _CUT_BEFORE: Final = "nothing was recorded of it before the run was cut off"
@@ -71,7 +71,7 @@ _NO_RECORD: Final = "no record of it was judged"
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one scenario, and why."""
+    """The state of one scenario, and why."""
 
     state: State
     why: str = ""
@@ -95,7 +95,7 @@ def scenario_of(name: str) -> str:
 def findings_of(
     run: Mapping[str, Any], judged: Mapping[str, Collection[str]] | None, unable: str = ""
 ) -> dict[str, Finding]:
-    """What became of each scenario of one run.
+    """The state of each scenario of one run.
 
     Args:
         run: The run's metadata. Of these, `scenarios`, `load`, `given_up`, `failed`, `cut_short` and `complete` are
@@ -167,7 +167,7 @@ def label_of(run: Mapping[str, Any]) -> str:
 
 
 def joined(runs: Iterable[tuple[str, Mapping[str, Finding]]]) -> dict[str, Finding]:
-    """What became of each scenario in several runs: the worst of it.
+    """The worst state of each scenario in several runs.
 
     Args:
         runs: For each run its label, and what became of its scenarios there.
@@ -220,7 +220,7 @@ def unfound(runs: Iterable[tuple[Mapping[str, Any], Mapping[str, Collection[str]
 
 
 def state_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> State:
-    """What became of all.
+    """The state of all.
 
     Args:
         findings: What became of each scenario.
@@ -269,7 +269,7 @@ _SAID: Final = {
 
 
 def line_of(findings: Mapping[str, Finding], lost: Sequence[str] = ()) -> str:
-    """What was not looked at to its end, in a line; empty where all was."""
+    """A line on what was not looked at to its end; empty where all was."""
     parts = []
     for key, said in _SAID.items():
         of = [(name, item.why) for name, item in findings.items() if (item.state, item.partly) == key]

@@ -94,7 +94,7 @@ class Gathered:
             self._size += len(part)
 
     def judged(self) -> Iterator[Judged]:
-        """What is found in all that was added; once.
+        """Judge all rows that were added; once.
 
         Yields:
             The findings, a part of the subscriptions at a time.

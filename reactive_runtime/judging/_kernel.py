@@ -85,7 +85,7 @@ WAITS: Final = schema_of(
 
 
 class Judged(NamedTuple):
-    """What the judge found, as Arrow tables of the schemas above."""
+    """The findings of the judge, as Arrow tables of the schemas above."""
 
     subscriptions: pa.Table
     violations: pa.Table

@@ -37,7 +37,7 @@ _HIGHEST: Final = UNDER_WAY
 """Tickets lie below; ends of none lie above."""
 _OPEN: Final = 2**62
 _CUT: Final = 2**31
-"""What a request counts for where it is compared with a number of rows, which are fewer."""
+"""The most that a request counts for where a rule compares it with a number of rows, which are fewer."""
 
 
 # -- the order ------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class Trace:
 
     @cached_property
     def demand(self) -> Array:
-        """What each request asks for; 0 where it is invalid."""
+        """The demand of each request; 0 where it is invalid."""
         return self.of("n", self.requests)
 
     @cached_property

@@ -316,7 +316,7 @@ class Rows:
         return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, CUT, rows.end))
 
     def records(self, places: Array | slice) -> Iterator[Record]:
-        """What the judge knows of some rows, for the reference: the same in all that decides.
+        """Some rows as records for the reference, with all that a rule looks at.
 
         Args:
             places: Places, or a slice.

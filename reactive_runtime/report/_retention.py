@@ -1,4 +1,4 @@
-"""What is kept of earlier nights: traces are large, and verdicts are what the next night is held against."""
+"""Remove old nights: traces are large; the next night is compared with the verdicts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ WORDS: Final = {state.value: state.value.capitalize() for state in State}
 
 
 def json_of(report: Report) -> str:
-    """What came of the runs that were judged together, and of the nights before."""
+    """The runs that were judged together, and the nights before, for programs."""
     shown: dict[str, Any] = {
         "verdict": report.verdict,
         "runs": [{name: item.get(name) for name in _OF_RUN} for item in report.together],

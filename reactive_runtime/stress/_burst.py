@@ -84,7 +84,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Burst:
-    """What the actors do in one round."""
+    """The calls of all actors in one round."""
 
     publisher: RecordedPublisher[int]
     targets: Sequence[Target]
@@ -97,7 +97,7 @@ class Burst:
     """Those that an actor has subscribed; each actor has a list of its own."""
 
     def all_targets(self) -> list[Target]:
-        """Whatever has been subscribed."""
+        """All subscribers of the round."""
         return [*self.targets, *(target for targets in self.more for target in targets)]
 
     def fire(self, actor: int) -> None:

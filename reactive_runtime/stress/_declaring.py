@@ -1,4 +1,4 @@
-"""What a scenario is, and how scenarios are found.
+"""Declare scenarios, and find them in files and modules.
 
 A scenario file holds functions under `@scenario`. For each round one makes a publisher, with the pools and the clock
 that the harness lends it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each
@@ -39,7 +39,7 @@ FEEDERS: Final = 3
 
 @dataclass(frozen=True)
 class Workload:
-    """What an actor calls on a subscription: how often, and what, in percent; the rest is giving way."""
+    """The calls of an actor on a subscription: how many, and which, in percent. The rest lets other threads run."""
 
     operations: tuple[int, ...]
     """One is drawn for each subscription."""
@@ -219,7 +219,7 @@ class Context:
 
 
 class _Count:
-    """How many tasks of all pools are unfinished. A task that submits another is counted until it has."""
+    """Counts the unfinished tasks of all pools. A task that submits another counts until it has done so."""
 
     def __init__(self) -> None:
         self._n = 0  # _changed
@@ -236,7 +236,7 @@ class _Count:
 
 
 class _CountingPool(ThreadPoolExecutor):
-    """A thread pool that counts what it has not finished: the task, and what its future's callbacks do."""
+    """A thread pool that counts its unfinished tasks, with the callbacks of their futures."""
 
     def __init__(self, workers: int, name: str, running: _Count) -> None:
         super().__init__(workers, thread_name_prefix=name)
@@ -426,7 +426,7 @@ def _writable(text: str) -> str:
 
 
 def default_folder() -> str:
-    """Where scenarios are looked for if no folder is named: `stress` in the working folder, else the package's own.
+    """The folder of scenarios if the user names none: `stress` in the working folder, else the package's own.
 
     An installed package has them beside this file; in a clone they are in the folder `stress` at its top.
     """

@@ -92,7 +92,7 @@ class Failure:
 
 @dataclass
 class Result:
-    """What a run amounted to."""
+    """The result of a run."""
 
     failures: list[Failure] = field(default_factory=list)
     rounds: int = 0
@@ -100,7 +100,7 @@ class Result:
     """Links, and those of a round that was given up, are among them."""
     seconds: float = 0.0
     dropped: Counter[str] = field(default_factory=Counter)
-    """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
+    """Counts what the hook got: elements that waited at a cancel, and errors, by reason and class."""
     signals: int = 0
     load: dict[str, Share] = field(default_factory=dict)
     """By scenario: what it has had of the load."""
@@ -204,13 +204,13 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
 
 
 def _cut_short(going: Sequence[_Stage], seconds: float, had: float) -> dict[str, str]:
-    """What these scenarios have missed of a load of so many seconds, of which it had a part."""
+    """Say for each scenario which part of a load of `seconds` it missed, where the load ended after `had` seconds."""
     why = f"the load was ended after {had:.1f} of {seconds:g} s: the rest was not run"
     return {item.scenario.name: why if item.share.rounds else f"it had no round: {why}" for item in going}
 
 
 _WAITS: Final = frozenset(wait.__code__.co_filename for wait in (primitives.Event.wait, Future.result))
-"""Where a thread waits for another one: that says less than the line that called there."""
+"""The files of code that waits for another thread: the line that called it says more."""
 
 
 class _GivenUpError(Exception):
@@ -221,12 +221,12 @@ class _GivenUpError(Exception):
 
 
 def _said(error: BaseException) -> str:
-    """What was raised, whatever its `__repr__` raises: that is foreign, and runs on no thread of the load."""
+    """Show an error, also where its `__repr__` raises: that code is foreign, and runs on no thread of the load."""
     return shown(error, 1_000, BaseException)
 
 
 def _stacks() -> str:
-    """What all threads are at."""
+    """The stacks of all other threads."""
     me = primitives.get_ident()
     parts = [
         f"thread {ident % 100_000}\n{''.join(traceback.format_stack(frame))}"
@@ -237,7 +237,7 @@ def _stacks() -> str:
 
 
 def _place_of(thread: primitives.Thread) -> str:
-    """Where that thread waits, to be said after what it does: the innermost line that is not of the interpreter's."""
+    """The innermost line of that thread that is not the interpreter's: where it waits."""
     frame = thread_frames().get(thread.ident or 0)
     while frame is not None and frame.f_code.co_filename in _WAITS:
         frame = frame.f_back
@@ -268,7 +268,7 @@ class _Stage:
         self._left: list[weakref.ref[Target]] = []
         self._has_unheard = False  # of the thread of the load
         self.kept: Failure | None = None
-        """That a subscriber could not be collected: the first time. The scenario goes on."""
+        """The first time that a subscriber could not be collected. The scenario goes on."""
 
     def _publisher(self, caller: _Caller) -> RecordedPublisher[int]:
         scenario = self.scenario
@@ -333,7 +333,7 @@ class _Stage:
         self._look_for_the_uncompared()
 
     def _wait_until_over(self, no_loop: bool) -> None:
-        """Until nothing can signal any more what has been subscribed: each round can be judged by itself.
+        """Wait until nothing can signal the subscriptions of this round: so the judge can judge each round alone.
 
         Args:
             no_loop: Whether the event loop of coroutines was not there before the round. Else it is not this round's

@@ -37,7 +37,7 @@ GRACE: Final = 3 * PATIENCE
 
 @dataclass(frozen=True)
 class Order:
-    """What one process is to do."""
+    """The order to one process."""
 
     where: str
     names: Sequence[str]
@@ -50,7 +50,7 @@ class Order:
 
 
 def version_of(python: str) -> str:
-    """What the interpreter says it is; ReactiveError, in one line, where it can't be started or is too old."""
+    """Ask the interpreter for its version. ReactiveError, in one line, where it does not start or is too old."""
     ask = (
         "import sys, platform; print(platform.python_version()"
         " + ('' if getattr(sys, '_is_gil_enabled', lambda: True)() else 't'), *sys.version_info[:2])"

@@ -10,15 +10,15 @@ its end, or, once `flush` has said that it had none, without.
 
 A row is packed to 64 bytes where it can be, as nearly all can: a tuple of ten is four times the memory, is looked at by
 each garbage collection, and costs a quarter of a microsecond to be made into columns, which is the same for one and for
-thousands of packed rows. What has an error, or no number where there should be one, is kept as a tuple.
+thousands of packed rows. A row that has an error, or no number where there should be one, stays a tuple.
 
 How it is known up to which ticket nothing is missing (`checkpoint`): a thread says in its buffer that it is about to
 draw a ticket, and takes that back when what the ticket is for can be seen there. A look draws a ticket of its own
 first. A buffer that is then seen at rest shows all that its thread has drawn before. Rows that were taken and have not
 reached the sink are counted in the buffer, and waited for.
 
-Assumed: `append`, a slice and the removal of a slice of one list are atomic, each by itself, and so are the reading and
-the writing of an attribute in `__slots__`. They are on every build of CPython; free-threaded ones lock the list.
+Assumed: `append`, a slice and the removal of a slice of one list are each atomic, and so are the reading and the
+writing of an attribute in `__slots__`. They are on every build of CPython; free-threaded ones lock the list.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _begin(row: Packed) -> int:
 
 
 class Chunk:
-    """What one thread has recorded."""
+    """The rows that one thread has recorded."""
 
     __slots__ = ("packed", "thread")
 
@@ -127,7 +127,7 @@ class Chunk:
 
 
 class Checkpoint(NamedTuple):
-    """What a recorder knows of a moment in its run."""
+    """The knowledge of a recorder at one moment of its run."""
 
     ticket: int
     """Of every call that began before, the sink has the row, or the call is among those under way."""
@@ -189,7 +189,7 @@ class Buffer:
         return self._lock.locked()
 
     def delivered(self) -> None:
-        """What was taken has reached the sink."""
+        """Note that the rows which were taken have reached the sink."""
         with self._lock:
             self._taken -= 1
 
@@ -204,7 +204,7 @@ class Buffer:
 
 
 def comes_true(condition: Callable[[], bool], over: float) -> bool:
-    """Whether it does before that time. What is waited for takes a thread a few instructions, once it may run."""
+    """Whether it does before that time. A thread needs a few instructions for it, once it may run."""
     while not condition():
         if primitives.monotonic() > over:
             return False
@@ -257,7 +257,7 @@ def demand_of(n: Any) -> int | None:
 
 
 def text_of(error: object) -> str:
-    """What an error says of itself; its __repr__ is foreign too."""
+    """The text of an error; its __repr__ is foreign too."""
     try:
         text = repr(error)
     except BaseException:

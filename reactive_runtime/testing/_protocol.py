@@ -95,7 +95,7 @@ def meeting(subscriber: Any, both: primitives.Barrier) -> Callable[[Any], object
 
 
 class SubscriptionCheck:
-    """What passes between a publisher and one subscriber: what breaks a rule is found when it begins."""
+    """Checks the signals and calls between a publisher and one subscriber; it finds a breach when it begins."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()

@@ -4,7 +4,7 @@ A recorder stands between the two: what it passes to the publisher is a subscrib
 subscriber is a subscription, and each call through either becomes a row when it returns. Rows are kept in a
 buffer of the thread that made the call, so that recording adds no lock, and with it no order, to what it looks
 at. A full buffer goes to the sink, on the thread that filled it: a sink that can't keep up slows the load down,
-and nothing is dropped. What a thread leaves behind goes there when another begins, or with `flush`.
+and nothing is dropped. Rows of a thread that has ended go there when another begins, or with `flush`.
 
 What is kept alive: the subscription that a subscriber gets here refers to what stands before the subscriber. So a
 publisher that refers to a subscriber weakly when its stream is over still reaches the recorder with what it signals
@@ -289,7 +289,7 @@ class Recorder:
             if call.begin not in known:
                 never = settled.get(call.subscription, 0) > call.begin
                 found.append(call if never else call._replace(end=CUT))
-        # What began later may lack what it follows from: a request of a thread that was looked at before.
+        # A later record may follow from one that is not here: a request of a thread that was looked at before.
         return sorted((record for record in found if record.begin <= ticket), key=lambda record: record.begin)
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
@@ -365,7 +365,7 @@ class Recorder:
                 self._failure = self._failure or error
 
     def _buffer(self, life: Life) -> Buffer:
-        """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
+        """A buffer for the thread that calls. Rows of ended threads go to the sink: memory stays bounded."""
         buffer = Buffer(life)
         with self._lock:
             ended = [item for item in self._buffers if item.ended()]
@@ -564,7 +564,7 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         return _RecordedSubscriber(self._recorder, self._number, self._subscriber, inside).on_next
 
     def over(self) -> None:
-        """The publisher releases this from now on. What it signals late is still to be recorded."""
+        """The publisher releases this from now on. Late signals are still recorded."""
         if self._over:
             return
         self._over = True

@@ -48,7 +48,7 @@ UNDER_WAY: Final = 2**61
 
 
 class Signal(StrEnum):
-    """What was called. The first four go down, the next two up; the last two frame a subscription."""
+    """The call that was recorded. The first four go down, the next two up; the last two frame a subscription."""
 
     ON_SUBSCRIBE = "on_subscribe"
     ON_NEXT = "on_next"
@@ -64,7 +64,7 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionMetadata:
-    """What is known of a subscription beyond its signals."""
+    """The fields of a subscription beside its signals."""
 
     subscription: int
     """Unique within the run."""

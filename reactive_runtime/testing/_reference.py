@@ -1,8 +1,8 @@
 """The rules of docs/judging.md as a state machine over the records of one subscription: the specification.
 
 `Past` is what is known from the earlier records, in the words of the page; below it each rule is one function, of the
-past and the record at hand. The work and the memory for a record are constant. What judges faster
-(`reactive_runtime.judging`) is tested to give the same verdict: the same rules, counts, firsts and amounts.
+past and the record at hand. The work and the memory for a record are constant. Tests hold the
+faster judge (`reactive_runtime.judging`) to the same verdict: the same rules, counts, firsts and amounts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Waits = dict[tuple[str, int], tuple[int, int]]
 
 
 class Amounts(NamedTuple):
-    """What a subscription amounted to."""
+    """The totals of a subscription."""
 
     signals: int
     elements: int
@@ -48,7 +48,7 @@ class Amounts(NamedTuple):
 
 
 class Past:
-    """What is known of one subscription from its earlier records."""
+    """The earlier records of one subscription, summed up."""
 
     __slots__ = (
         "allowed",
@@ -241,7 +241,7 @@ class Past:
         return min(max(self.last_late_ns - self.cancel_ns, 0), LONGEST)
 
     def amounts(self) -> Amounts:
-        """What it amounted to so far."""
+        """Its totals so far."""
         counts = (self.signals, self.delivered, self.requests, self.cancels)
         return Amounts(*counts, self.completed, self.failed, self.late, self.cancel_inside, self.silence_ns())
 
@@ -267,7 +267,7 @@ _TAKES: Final[dict[str, Callable[[Past, Record], None]]] = {
 
 
 class _Breach(NamedTuple):
-    """What a rule says of a record that breaks it."""
+    """The answer of a rule to a record that breaks it."""
 
     seen: str
     allowed: int | None = None

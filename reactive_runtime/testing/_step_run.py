@@ -39,7 +39,7 @@ MANY: Final = 100_000
 """Such signals, beyond which they may not come for longer than `timeout`."""
 
 Match = Callable[[str, Any], str | None]
-"""What is wrong with a signal, or None. What it raises is of a predicate, or of a comparison."""
+"""Says what is wrong with a signal, or None. It raises what a predicate or a comparison raises."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Step:
     count: int = 1
     """How many signals the step is for."""
     act: Callable[[Run], object] | None = None
-    """What the step does, where it is for no signal."""
+    """The action of a step that is for no signal."""
     cancels: bool = False
     """It is `then_cancel`, which is taken as soon as it is due, also inside a signal."""
     silent: bool = False
@@ -121,7 +121,7 @@ class Run:
             self._wait()
 
     def _act(self, step: Step) -> None:
-        """Take a step that is for no signal. What comes meanwhile is for the steps behind it."""
+        """Take a step that is for no signal. Signals that come meanwhile are for the steps behind it."""
         __tracebackhide__ = True
         assert step.act is not None
         outer = self._acting

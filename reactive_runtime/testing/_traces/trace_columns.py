@@ -231,7 +231,7 @@ def cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticket
     ends = pc.subtract(pa.scalar(CUT, pa.int64()), calls["begin"])
     calls = calls.set_column(calls.schema.names.index("end"), "end", ends)
     calls = calls.set_column(calls.schema.names.index("end_ns"), "end_ns", pa.nulls(len(calls), pa.int64()))
-    # What it raised, it raised later; what an on_error carries was there at its beginning.
+    # The call raised its error later; the error of an on_error was there at its beginning.
     later_raised = pc.starts_with(pc.fill_null(calls["error"], ""), "raised ")
     errors = pc.if_else(later_raised, pa.scalar(None, pa.string()), calls["error"])
     table: pyarrow.Table = calls.set_column(calls.schema.names.index("error"), "error", errors)
@@ -244,7 +244,7 @@ def with_metadata(
     """Rows as they were recorded, with all that is known of them; texts as dictionaries, of which there are few."""
     pa, _ = arrow()
     size = len(rows)
-    # What is known of a subscription is looked up once, and repeated by Arrow: there are many rows of few.
+    # Look a subscription up once, and let Arrow repeat its fields: there are many rows of few subscriptions.
     subscriptions = rows["subscription"].combine_chunks().dictionary_encode()
     metadata = [known[number] for number in subscriptions.dictionary.to_pylist()]
 

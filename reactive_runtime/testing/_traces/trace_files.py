@@ -1,4 +1,4 @@
-"""What the folder of a run holds, by its metadata; and whether its files are as they were written."""
+"""Say what the folder of a run holds, by its metadata, and whether its files are as they were written."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def metadata_of(run: Path | str) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Held:
-    """What a run says that it holds: that is judged, and nothing else."""
+    """The contents of a run by its own word: judges judge that, and nothing else."""
 
     folder: Path
     run: str
@@ -95,7 +95,7 @@ class Held:
     """Whether it came to its end; None where it does not say."""
     watermark: int | None
     """A run that was cut off: all threads had passed this ticket, and the files hold what there was up to there. None
-    for one that is complete, and where its records come from several processes, each cut off by itself."""
+    for one that is complete, and where its records come from several processes, each cut off at a ticket of its own."""
     checksums: Mapping[str, str] = field(default_factory=dict)
     """Of each file, by its name. Of older traces there are none."""
 

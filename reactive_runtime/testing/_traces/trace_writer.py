@@ -61,7 +61,7 @@ def _machine() -> str:
 
 
 class Source:
-    """What one recorder hands over: that of this process, or of another. Each has tickets of its own.
+    """The rows of one recorder, of this process or another. Each recorder has tickets of its own.
 
     Args:
         writer: Where its rows are written.
@@ -73,7 +73,7 @@ class Source:
     ) -> None:
         self._writer = writer
         self._subscriptions = subscriptions  # it grows, and what is there does not change
-        # What follows is owned by the lock of the writer:
+        # The lock of the writer owns these fields:
         self.chunks: list[Chunk] = []  # as they came
         self.later: Any = None  # a table of rows that had not ended, or begun, at the ticket of the last file
         self.ticket: int | None = 0  # of all that began before, there is a row here; None: that is all there will be
@@ -352,7 +352,7 @@ class TraceWriter:
         return self.path / f"{kind}-{self._made:05}.parquet"
 
     def _tell(self, ticket: int | None, complete: bool = False) -> None:
-        """What the run is, and what it holds by now, in one rename."""
+        """Replace the metadata in one rename: what the run is, and what it holds by now."""
         held = {
             "records": sum(self._files.values()),
             "files": self._files,
@@ -364,7 +364,7 @@ class TraceWriter:
 
 
 def _written_in_time(writer: ref[TraceWriter], wake: primitives.Event, over: primitives.Event) -> None:
-    """What a writer holds goes to its folder while the run goes on: when there is enough, or time has gone by."""
+    """Flush a writer while the run goes on: when it has enough rows, or time has gone by."""
     while not over.is_set():
         wake.wait(FLUSH_SECONDS)
         wake.clear()
