@@ -8,6 +8,7 @@ faster judge (`reactive_runtime.judging`) to the same verdict: the same rules, c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from reactive_runtime._spec import MAX_DEMAND
@@ -47,89 +48,56 @@ class Amounts(NamedTuple):
     """From the return of that cancel to the beginning of the last signal after it; 0 where there was none."""
 
 
+@dataclass(slots=True, eq=False)
 class Past:
     """The earlier records of one subscription, summed up."""
 
-    __slots__ = (
-        "allowed",
-        "asked_at",
-        "calls_end",
-        "calls_thread",
-        "cancel_end",
-        "cancel_inside",
-        "cancel_ns",
-        "cancels",
-        "completed",
-        "delivered",
-        "failed",
-        "invalid_end",
-        "largest",
-        "last_cancel",
-        "last_late_ns",
-        "last_request",
-        "last_subscribe",
-        "late",
-        "late_signals",
-        "request_raised",
-        "requested",
-        "requests",
-        "signal_raised",
-        "signal_thread",
-        "signals",
-        "signals_end",
-        "subscribe_end",
-        "subscribe_thread",
-        "subscribed",
-        "terminal_begin",
-        "terminal_end",
-        "terminal_thread",
-        "terminated",
-        "waits",
-    )
-
-    calls_end: int
-    calls_thread: int
-    cancels: int
-    completed: bool
-    failed: bool
-    last_cancel: int
-    last_request: int
-    last_subscribe: int
-    late: int
-    request_raised: bool
-    requests: int
-    signal_raised: bool
-    signals: int
-    signals_end: int
-    subscribe_end: int
-    subscribe_thread: int
-    terminal_begin: int
-    terminal_end: int
-    terminal_thread: int
-    terminated: bool
-
-    def __init__(self, late_signals: int) -> None:
-        self.late_signals: int = late_signals  # allowed where a record does not say
-        self.signals = self.requests = self.cancels = self.late = 0
-        self.requested: int = 0  # the sum of valid demand, capped
-        self.delivered: int = 0
-        self.largest: int | None = None
-        self.subscribed: int = 0  # how often
-        self.terminated = self.completed = self.failed = False
-        self.request_raised = self.signal_raised = False
-        self.terminal_begin, self.terminal_end, self.terminal_thread = LATER, LATER, 0  # of the first
-        self.last_request = self.last_subscribe = self.last_cancel = _NEVER  # their `begin`
-        self.subscribe_end = self.signals_end = self.calls_end = _NEVER  # the latest; signals but on_subscribe
-        self.subscribe_thread = self.calls_thread = 0  # of the one that ends latest
-        self.signal_thread: int = 0  # of the last to begin
-        self.cancel_end: int = LATER  # of the first to end
-        self.cancel_inside: bool | None = None
-        self.cancel_ns: int | None = None
-        self.last_late_ns: int | None = None
-        self.allowed: int = 0  # late signals, as the first of them has it
-        self.invalid_end: int | None = None  # of the first invalid request that counts
-        self.asked_at: int | None = None  # ns; of a request that found no demand outstanding, until it is answered
-        self.waits: Waits = {}
+    late_signals: int
+    """Allowed where a record does not say."""
+    signals: int = 0
+    requests: int = 0
+    cancels: int = 0
+    late: int = 0
+    requested: int = 0
+    """The sum of valid demand, capped."""
+    delivered: int = 0
+    largest: int | None = None
+    subscribed: int = 0
+    """How often."""
+    terminated: bool = False
+    completed: bool = False
+    failed: bool = False
+    request_raised: bool = False
+    signal_raised: bool = False
+    terminal_begin: int = LATER
+    """Of the first end, as its `terminal_end` and `terminal_thread`."""
+    terminal_end: int = LATER
+    terminal_thread: int = 0
+    last_request: int = _NEVER
+    """Its `begin`, as of `last_subscribe` and `last_cancel`."""
+    last_subscribe: int = _NEVER
+    last_cancel: int = _NEVER
+    subscribe_end: int = _NEVER
+    """The latest, as `signals_end` (of signals but on_subscribe) and `calls_end`."""
+    signals_end: int = _NEVER
+    calls_end: int = _NEVER
+    subscribe_thread: int = 0
+    """Of the one that ends latest, as `calls_thread`."""
+    calls_thread: int = 0
+    signal_thread: int = 0
+    """Of the last to begin."""
+    cancel_end: int = LATER
+    """Of the first to end, as `cancel_inside` and `cancel_ns`."""
+    cancel_inside: bool | None = None
+    cancel_ns: int | None = None
+    last_late_ns: int | None = None
+    allowed: int = 0
+    """Late signals, as the first of them has it."""
+    invalid_end: int | None = None
+    """Of the first invalid request that counts."""
+    asked_at: int | None = None
+    """In ns; of a request that found no demand outstanding, until it is answered."""
+    waits: Waits = field(default_factory=dict)
 
     def inside(self, call: Record) -> bool:
         """Whether the call comes from inside a signal of its thread."""
