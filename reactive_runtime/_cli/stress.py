@@ -193,20 +193,12 @@ class _Asked:
     began: float = field(default_factory=primitives.monotonic)
 
     def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], StressLoad]) -> None:
-        """All of it."""
-        from reactive_runtime.stress import Failure, find
-        from reactive_runtime.testing.trace import metadata_of
-
+        """List the scenarios, or put them under load and judge the runs. Leaves with the status of all."""
         stop = Stop()
         stop.listen()
         try:
             with one_line_errors():
-                self.found = find(
-                    self.where,
-                    self.names,
-                    tag=self.tag,
-                    skipped=lambda file, error: self.given_up.append(Failure(file.name, str(error))),
-                )
+                self._find()
                 if listing:
                     _list(self.found)
                     _print_given_up(self.given_up)
@@ -219,15 +211,38 @@ class _Asked:
                 self._put_under_load(load, stop)
                 self._judge()
                 if self.fault and self._wanted:
-                    _print_verdict_on(self.fault, self.broken)
-                    judged = self.judged_here.items()
-                    self.lost += unfound((metadata_of(run) or {}, of) for run, of in judged)
+                    self._judge_the_fault()
         except typer.Exit as left:
             self.without_verdict = "the run could not be judged: what it has printed says why"
             self._write_junit()
             broken = self._state in (State.BROKEN, State.STUCK)
             raise typer.Exit(BROKEN if broken else left.exit_code) from None
         self._write_junit()
+        self._say_the_state()
+        if self.slower and self.verdict.fail_on_regression:
+            raise typer.Exit(BROKEN)
+        if STATUS[self._state]:
+            raise typer.Exit(STATUS[self._state])
+
+    def _find(self) -> None:
+        from reactive_runtime.stress import Failure, find
+
+        def skipped(file: Path, error: ReactiveError) -> None:
+            self.given_up.append(Failure(file.name, str(error)))
+
+        self.found = find(self.where, self.names, tag=self.tag, skipped=skipped)
+
+    def _judge_the_fault(self) -> None:
+        """Say whether the judges have named the planted fault; the run has lost something where they have not."""
+        from reactive_runtime.stress import verdict_on
+        from reactive_runtime.testing.trace import metadata_of
+
+        line = verdict_on(self.fault, {rule for rules in self.broken.values() for rule in rules})
+        out.print(f"fault    {line}", style="bold red" if "NOT" in line else "yellow", markup=False, soft_wrap=True)
+        self.lost += unfound((metadata_of(run) or {}, judged) for run, judged in self.judged_here.items())
+
+    def _say_the_state(self) -> None:
+        """The last lines: what was not looked at, and which scenarios could not go on."""
         findings, lost = self._findings(), [*self.lost, *self.unable]
         print_unseen(findings)
         if not self._wanted and self._state in (State.RECORDED, State.INCOMPLETE):
@@ -236,10 +251,6 @@ class _Asked:
             word = "INCOMPLETE" if self._state is State.INCOMPLETE else "UNUSABLE"
             out.print(f"{word} {line_of(findings, lost)}", style="bold yellow", soft_wrap=True)
         _print_given_up(self.given_up)
-        if self.slower and self.verdict.fail_on_regression:
-            raise typer.Exit(BROKEN)
-        if STATUS[self._state]:
-            raise typer.Exit(STATUS[self._state])
 
     @property
     def _wanted(self) -> bool:
@@ -376,13 +387,6 @@ def _unbegun(repeat: str, begun: int) -> Iterator[str]:
         yield f"--repeat until-failure was ended after {begun} run(s), before one has failed"
     elif (rest := int(repeat) - begun) > 0:
         yield f"{rest} of {int(repeat)} runs were not begun: the load was ended"
-
-
-def _print_verdict_on(fault: str, broken: dict[str, set[str]]) -> None:
-    from reactive_runtime.stress import verdict_on
-
-    line = verdict_on(fault, {rule for rules in broken.values() for rule in rules})
-    out.print(f"fault    {line}", style="bold red" if "NOT" in line else "yellow", markup=False, soft_wrap=True)
 
 
 def _print_given_up(failures: list[Failure]) -> None:

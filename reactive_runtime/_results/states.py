@@ -34,7 +34,7 @@ class State(Enum):
     BROKEN = "broken"
     """A rule was broken."""
     STUCK = "stuck"
-    """It did not come to its end; no broken rule was seen."""
+    """It did not end; no broken rule was seen."""
     GIVEN_UP = "given up"
     """Of a scenario: it could not go on."""
     NOT_JUDGED = "not judged"

@@ -75,7 +75,7 @@ class Gathered:
 
     @property
     def folder(self) -> Path | None:
-        """Where those are that were too many; None where none were."""
+        """The folder of the rows that were too many for memory; None where none were."""
         return None if self._folder is None else Path(self._folder.name)
 
     def add(self, rows: Rows) -> None:

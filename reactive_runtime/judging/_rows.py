@@ -119,7 +119,7 @@ class Rows:
     ns: Array
     """Of its beginning; of a cancel, its end."""
     value: Array
-    """Where it is not VALUED: 0, or the place in `large` of what it has, counted from 1."""
+    """Where it is not VALUED: 0, or the place of its value in `large`, counted from 1."""
     late_signals: Array
     """-1: not said."""
     large: list[int] = field(default_factory=list)

@@ -8,15 +8,15 @@ ended is cancelled. The next round begins when nothing can signal the subscripti
 not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what it demands of the
 subscriptions.
 
-Which scenario is next, is decided by the time that each has had: see `stress.shares`.
+The time that each scenario has had decides which is next: see `stress._shares`.
 
-To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`, actors
-hesitate in the publisher's own code (`stress.pressure`), and the interpreter's switch interval is turned down, to an
-interval that is drawn for each round. On Linux that alone does little: a thread that waits for its turn sleeps with the
-kernel's timer slack, fifty microseconds, on top. The harness turns that down too. Each thread that waits for its turn
-wakes up once an interval: below fifty microseconds, sixteen of them use the time up themselves, and races are found no
-sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All random numbers come from the seed; the order in
-which threads run, and how many rounds a scenario gets, is the machine's own.
+To make races likely, rounds are short and many, subscribers give way inside `on_next`, actors hesitate in the code of
+the publisher (`stress._pressure`), and the harness draws a short switch interval for each round. On Linux that alone
+does little: a thread that waits for its turn sleeps with the kernel's timer slack, fifty microseconds, on top. The
+harness turns that down too. Each thread that waits for its turn wakes up once an interval: below fifty microseconds,
+sixteen of them use up the time, and find races no sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All
+random numbers come from the seed; the order in which threads run, and how many rounds a scenario gets, is the machine's
+own.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Failure:
     why: str
     """In a line."""
     stuck: bool = False
-    """Something in it did not come to its end."""
+    """Something in it did not end."""
     stacks: str = ""
     """If it is stuck: what all threads were at."""
     rule: str = ""

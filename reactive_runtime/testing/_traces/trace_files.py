@@ -92,7 +92,7 @@ class Held:
     rows: int | None
     """In all files; None where that is not known."""
     complete: bool | None
-    """Whether it came to its end; None where it does not say."""
+    """Whether the run was closed; None where it does not say."""
     watermark: int | None
     """A run that was cut off: all threads had passed this ticket, and the files hold what there was up to there. None
     for one that is complete, and where its records come from several processes, each cut off at a ticket of its own."""
