@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -223,17 +223,5 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
 
 
 def _line(order: Order) -> str:
-    load = order.load
-    return (
-        json.dumps(
-            {
-                "where": order.where,
-                "names": list(order.names),
-                "threads": load.threads,
-                "seconds": load.seconds,
-                "seed": load.seed,
-                "fault": order.fault,
-            }
-        )
-        + "\n"
-    )
+    said = {"where": order.where, "names": list(order.names), "fault": order.fault, **asdict(order.load)}
+    return json.dumps(said) + "\n"
