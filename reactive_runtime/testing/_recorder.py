@@ -57,7 +57,7 @@ from reactive_runtime.testing._buffers import (
     pack,
     text_of,
 )
-from reactive_runtime.testing._protocol import meeting, shown
+from reactive_runtime.testing._protocol import check_publisher, meeting, shown
 from reactive_runtime.testing._records import CUT, Record, Signal, SubscriptionMetadata, allowed_late
 
 __all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
@@ -152,8 +152,7 @@ class Recorder:
             TypeError: `publisher` has no `subscribe`, or a number is no int.
             ValueError: `elements` is below 0 or above 2**63 - 1, or `late_signals` not from 0 to 15.
         """
-        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
-            raise TypeError(f"wrap: a publisher is needed, not {shown(publisher)}")
+        check_publisher("wrap", publisher)
         if elements is not None and at_least("wrap", "elements", 0, elements) > MAX_DEMAND:  # a trace has 64 bits
             raise ValueError(f"wrap: elements must be at most 2**63 - 1, not {elements}")
         if late_signals is not None:

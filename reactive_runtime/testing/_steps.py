@@ -12,6 +12,7 @@ from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.testing._protocol import (
     NOT_AWAITED,
+    check_publisher,
     described,
     shown,
     unawaited,
@@ -81,8 +82,7 @@ class StepVerifier(Generic[T]):
     def __init__(
         self, publisher: Publisher[T], *, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
     ) -> None:
-        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
-            raise TypeError(f"StepVerifier: a publisher is needed, not {shown(publisher)}")
+        check_publisher("StepVerifier", publisher)
         if is_coroutine_function(publisher.subscribe):
             raise TypeError(f"StepVerifier: {shown(publisher)}.subscribe is a coroutine function: {NOT_AWAITED}")
         if clock is not None and (isinstance(clock, type) or not callable(getattr(clock, "advance", None))):
