@@ -349,7 +349,7 @@ class _Stage:
         """Give the scenario up where order and conservation can't be judged: a clean verdict would be no news."""
         for name in (self.scenario.name, self.context.link_name):
             if (kind := self.recorder.uncompared.get(name)) is not None:
-                what = f"an element{' of a link' if name != self.scenario.name else ''} is a {kind}, and no int"
+                what = f"an element{' of a link' if name != self.scenario.name else ''} is of type {kind}, and no int"
                 how = "order and conservation can't be judged: make ints of them, or say ascending=False"
                 raise _GivenUpError(self.scenario.name, f"{what}: {how}")
 

@@ -563,7 +563,7 @@ def test_an_element_that_can_not_be_compared_ends_its_scenario(linked: bool, dro
 
     result = run([floats.scenario], Load(threads=2, seconds=9, seed=1), Recorder("stress"), lambda _: None)
     (failure,) = result.failures
-    assert failure.why.startswith(f"an element{' of a link' if linked else ''} is a float, and no int: order and")
+    assert failure.why.startswith(f"an element{' of a link' if linked else ''} is of type float, and no int: order and")
     assert not failure.stuck
 
 
