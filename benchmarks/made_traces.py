@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from reactive_runtime.testing import Chunk
-from reactive_runtime.testing._recorder import ON_NEXT, ON_SUBSCRIBE, PACKED, REQUEST, SETTLED, SUBSCRIBE
+from reactive_runtime.testing._buffers import ON_NEXT, ON_SUBSCRIBE, PACKED, REQUEST, SETTLED, SUBSCRIBE
 from reactive_runtime.testing._records import SubscriptionMetadata
-from reactive_runtime.testing.trace import FILE_ROWS, TraceWriter
+from reactive_runtime.testing._traces.trace_writer import FILE_ROWS
+from reactive_runtime.testing.trace import TraceWriter
 
 LENGTH = 1_000
 """Records of each subscription."""

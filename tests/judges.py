@@ -11,7 +11,7 @@ import pyarrow as pa
 from reactive_runtime.judging import Judged
 from reactive_runtime.judging._slow import judge_in_order
 from reactive_runtime.testing import Record
-from reactive_runtime.testing._reference import cut, in_order
+from reactive_runtime.testing._records import cut, in_order
 
 __all__ = ["by_reference", "rows_of", "same"]
 

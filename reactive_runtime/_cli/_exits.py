@@ -46,7 +46,7 @@ EXITS: Final = {
         "incomplete",
         "no rule was broken in what was looked at, and not all was: a scenario had no round, was given up or not"
         " judged; a run was cut off, killed or interrupted, or its disk was full; a check was not run; an exploration"
-        " was not controlled",
+        " was not controlled; a planted fault was not found",
     ),
     UNUSABLE: (
         "unusable",

@@ -1,4 +1,4 @@
-"""What all commands share: the terminal, the exit status, errors of one line."""
+"""Shared by all commands: the terminal, the exit status, errors of one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from reactive_runtime import __version__
-from reactive_runtime._cli._exits import status_of
+from reactive_runtime._cli._exits import INCOMPLETE, status_of
 from reactive_runtime._cli.missing import install_line
 from reactive_runtime.errors import ReactiveError
 
@@ -38,8 +38,24 @@ app: typer.Typer = typer.Typer(
     pretty_exceptions_enable=False,
     help="Reactive Streams for Python threads: stress publishers, judge signals by the rules, run the kit, explore.",
 )
-# Without markup: what is printed comes from scenarios, errors and traces, and may have brackets of its own.
-out: Console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+
+
+class _UnreadError(Exception):
+    """Nothing reads standard output any more."""
+
+
+class _Out(Console):
+    """A terminal that says so where its reader has gone: `Console` itself ends the process with a status of 1."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        self.quiet = True
+        with contextlib.suppress(OSError, ValueError):  # the interpreter flushes it at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise _UnreadError
+
+
+# Without markup: texts of scenarios, errors and traces may have brackets of their own.
+out: Console = _Out(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 _err: Console = Console(stderr=True, highlight=False, markup=False, emoji=False, width=out.width)
 
@@ -69,7 +85,7 @@ Packages = Annotated[
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Whatever goes wrong inside is one line on standard error, and the exit status of `status_of`.
+    """Turn each error inside into one line on standard error, and the exit status of `status_of`.
 
     With REACTIVE_RUNTIME_TRACEBACK in the environment, what is no error of ours has its traceback before that.
     """
@@ -79,6 +95,9 @@ def one_line_errors() -> Iterator[None]:
         _stop(error, str(error))
     except KeyboardInterrupt as error:
         _stop(error, "interrupted")
+    except _UnreadError:
+        fault("standard output has no reader any more: the command was ended")
+        raise typer.Exit(INCOMPLETE) from None
     except SystemExit as error:
         _stop(error, f"something that was run has called sys.exit({error.code!r}), and ended the load")
     except (typer.Exit, typer.Abort):

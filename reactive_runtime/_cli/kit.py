@@ -158,7 +158,7 @@ def _stop(status: int, target: str, unmade: list[Outcome]) -> NoReturn:
 
 
 def _unmade(unmade: list[Outcome]) -> str:
-    """How many checks could not be made, and why the first one of them."""
+    """The number of checks that were not made, and the reason for the first one."""
     checks = "1 check was" if len(unmade) == 1 else f"{len(unmade)} checks were"
     return f"{checks} not looked at: {_why(unmade[0])}"
 

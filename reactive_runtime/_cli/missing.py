@@ -1,4 +1,4 @@
-"""What installs a package that is missing, in one line. Imports the standard library only."""
+"""Say in one line how to install a package that is missing. Imports the standard library only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXTRAS: Final = {
 
 
 def install_line(error: ModuleNotFoundError) -> str | None:
-    """What is missing, and the command that installs it; None for a package that is in no extra."""
+    """Name the missing package, and the command that installs it; None for a package that is in no extra."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return None

@@ -90,7 +90,7 @@ def _explored_here(
     svg: Path | None,
     reports: Reports,
 ) -> None:
-    """What the command does, in the process that is watched over."""
+    """The work of the command, in the process that another one watches."""
     from reactive_runtime.explore._explore_command import explored, replayed, saved
 
     if hasattr(signal, "SIGTERM"):  # from the process that watches: as Ctrl-C

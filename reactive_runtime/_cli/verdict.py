@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from reactive_runtime.report import Report
     from reactive_runtime.spark._verdict.traces import Verdict
 
-__all__ = ["Came", "FailOnRegression", "check_master", "judged", "print_unseen", "removed", "reported"]
+__all__ = ["Came", "FailOnRegression", "check_endings", "check_master", "judged", "print_unseen", "removed", "reported"]
 
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
@@ -47,6 +47,7 @@ _LITTLE = 16 << 20
 
 
 _REPORT: Final = "report.html"
+_ENDINGS: Final = (".html", ".md", ".json")
 
 
 @app.command()
@@ -115,6 +116,7 @@ def report(
     with one_line_errors():
         check_installed("jinja2", "pyarrow")
         files = out or [Path(_REPORT)]
+        check_endings("--out", files)
         for file in files:
             removed(file)
         status = reported(runs, files)
@@ -164,8 +166,15 @@ def check_master(master: str) -> None:
         raise ReactiveError(f"--master {master}: is no master of Spark: should be like {known}")
 
 
+def check_endings(option: str, files: Sequence[Path]) -> None:
+    """ReactiveError for a report that no format is known for: else it is said after the load."""
+    for file in files:
+        if file.suffix not in _ENDINGS and not file.is_dir():
+            raise ReactiveError(f"{option} {file}: should end in {', '.join(_ENDINGS)}")
+
+
 def removed(file: Path) -> None:
-    """Let what an earlier run has written there not be taken for what comes of this one."""
+    """Remove the file of an earlier run, so that nobody takes it for the result of this one."""
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
@@ -174,14 +183,14 @@ def removed(file: Path) -> None:
 
 @dataclass
 class Came:
-    """What came of it, to the exit status and JUnit."""
+    """The outcome of a verdict, for the exit status and JUnit."""
 
     state: State | None = None
     """The worst state of all that was judged; None where nothing was."""
     slower: list[str] = field(default_factory=list)
-    """What has become slower, a line each."""
+    """A line for each thing that has become slower."""
     unable: list[str] = field(default_factory=list)
-    """Why a run could not be judged, a line each."""
+    """A line for each run that could not be judged, with the reason."""
 
     def skipped(self, error: TraceError) -> None:
         """A run could not be judged."""

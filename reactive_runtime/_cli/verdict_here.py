@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime._cli.console import out, unable
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._results.states import Finding, State, findings_of, joined, state_of
+from reactive_runtime._results.states import (
+    Finding,
+    State,
+    findings_of,
+    joined,
+    label_of,
+    scenario_of,
+    state_of,
+    unfound,
+)
 from reactive_runtime.errors import TraceError
 
-__all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once"]
+__all__ = ["ENGINES", "UNJUDGED", "AtOnce", "agree", "judge_at_once", "violations_of"]
 
 ENGINES: Final = ("spark", "local")
 
@@ -27,7 +36,7 @@ _ROW: Final = ["scenario", "subscription", "rule", "count", "first"]
 
 @dataclass
 class AtOnce:
-    """What the judge of this process found."""
+    """The findings of the judge in this process."""
 
     violations: dict[Path, Rows] = field(default_factory=dict)
     """By run, of those that could be judged."""
@@ -37,15 +46,6 @@ class AtOnce:
     """Why others could not."""
     findings: dict[str, Finding] = field(default_factory=dict)
     """The state of each scenario of all these runs."""
-
-    @property
-    def broken(self) -> dict[str, set[str]]:
-        """The rules that each scenario broke."""
-        found: dict[str, set[str]] = {}
-        for rows in self.violations.values():
-            for scenario, _, rule, *_ in rows:
-                found.setdefault(scenario, set()).add(rule)
-        return found
 
 
 def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> AtOnce:
@@ -57,8 +57,9 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
 
     begin = primitives.monotonic()
     came, records = AtOnce(), 0
-    found: list[dict[str, Finding]] = []
+    found: list[tuple[str, dict[str, Finding]]] = []
     cut: list[str] = []
+    known: list[tuple[dict[str, Any], dict[str, set[str]]]] = []
     for run in runs:
         metadata = metadata_of(run) or {}
         try:
@@ -69,20 +70,24 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
         except TraceError as error:
             came.unable.append(str(error))
             unable(error)
-            found.append(findings_of(metadata, {}, UNJUDGED))
+            found.append((label_of(metadata), findings_of(metadata, {}, UNJUDGED)))
             continue
+        for name, failed in _never_completed(judged.subscriptions):
+            what = f"no stream of it has completed, {failed:,} ended with an error: is that what it should do?"
+            out.print(f"note     {name}: {what}", style="yellow", soft_wrap=True)
         came.violations[run] = _rows(judged.violations)
         names: list[Any] = judged.subscriptions.column("scenario").unique().to_pylist()
         came.judged[run] = {name: set() for name in names}
         for scenario, _, rule, *_ in came.violations[run]:
             came.judged[run].setdefault(scenario, set()).add(rule)
-        found.append(findings_of(metadata, came.judged[run]))
+        found.append((label_of(metadata), findings_of(metadata, came.judged[run])))
+        known.append((metadata, came.judged[run]))
         if metadata.get("complete") is not True:
             cut.append(f"{run}: was cut off before it was complete")
     came.findings = joined(found)
-    state = state_of(came.findings, [*came.unable, *cut])
+    state = state_of(came.findings, [*came.unable, *cut, *unfound(known)])
     took = f"{records:,} signals and calls judged in {primitives.monotonic() - begin:.1f} s, in this process"
-    rules = sorted({rule for of in came.broken.values() for rule in of})
+    rules = sorted({rule for rows in came.violations.values() for _, _, rule, *_ in rows})
     if rules:
         with_seed = "" if seed is None else f", with seed {seed}"
         out.print(f"BROKEN   rule {', '.join(rules)}{with_seed}; {took}", style="bold red", soft_wrap=True)
@@ -95,13 +100,9 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
 
 def agree(here: AtOnce, verdict: Path) -> None:
     """Say that Spark's verdict, in that folder, is the same; TraceError names both where it is not."""
-    import pyarrow.parquet as parquet
-
     count = 0
     for run, mine in here.violations.items():
-        theirs: Rows = Counter()
-        for file in (verdict / "violations" / run.name).glob("*.parquet"):
-            theirs += _rows(parquet.ParquetFile(file).read(_ROW))
+        theirs = violations_of(run, verdict)
         if mine != theirs:
             raise TraceError(
                 f"{run}: two judges, two verdicts: {_only('of this process', mine - theirs)};"
@@ -109,6 +110,24 @@ def agree(here: AtOnce, verdict: Path) -> None:
             )
         count += mine.total()
     out.print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
+
+
+def violations_of(run: Path, verdict: Path) -> Rows:
+    """The violations of a run in a verdict of Spark."""
+    import pyarrow.parquet as parquet
+
+    found: Rows = Counter()
+    for file in (verdict / "violations" / run.name).glob("*.parquet"):
+        found += _rows(parquet.ParquetFile(file).read(_ROW))
+    return found
+
+
+def _never_completed(subscriptions: Any) -> Iterator[tuple[str, int]]:
+    """The scenarios whose streams only fail, each with how many do: that breaks no rule, and shows little."""
+    ended = subscriptions.group_by("scenario").aggregate([("completed", "any"), ("failed", "sum")])
+    for row in ended.sort_by("scenario").to_pylist():
+        if row["failed_sum"] and not row["completed_any"] and scenario_of(row["scenario"]) == row["scenario"]:
+            yield row["scenario"], row["failed_sum"]
 
 
 def _rows(table: Any) -> Rows:

@@ -1,8 +1,8 @@
-"""A process that watches over `stress` and `explore`: however these end, status and verdict are not left to chance.
+"""A process watches `stress` and `explore`, so that there is a status and a verdict however these end.
 
-The load runs what is not ours: a scenario may call `os._exit(0)`, crash, or be killed for its memory. So it runs in a
-process of its own, which says its exit status through a pipe as the last thing it does. Where that has not been said,
-the process has not come to its end, and the status is 3, *incomplete*, with a line on standard error.
+The load runs foreign code: a scenario may call `os._exit(0)`, crash, or be killed for its memory. So it runs in a
+process of its own, which writes its exit status to a pipe at its very end. Without that the process has not finished:
+the status is 3, *incomplete*, with a line on standard error.
 
 Ctrl-C and SIGTERM come to the process that watches, which passes them on, as SIGTERM. `Stop` is how the load hears:
 the first lets it end after the round under way; another, half a second later or more, does not wait for that.
@@ -82,7 +82,7 @@ class Stop:
 def watched(work: Callable[[], object], what: str = "the load", then: str = _LOAD) -> None:
     """Do the work in a process that is watched over, and leave with its status. Before any thread has been started.
 
-    `what` did not come to its end, and `then` is what can be done, where its process has not said its status.
+    Where the process ends without its status, a line says that `what` did not finish, and what the user can do: `then`.
     """
     if not hasattr(os, "fork"):
         work()
@@ -135,7 +135,7 @@ def _end_of(child: int, heard: int) -> tuple[int, bytes]:
 
     It is ended where it has said its status and does not end: the interpreter waits without limit for threads that are
     no daemons, and where its memory is used up it can't begin a thread that would end it. A process that a scenario has
-    left behind may keep the pipe open, so its end is looked for beside.
+    left behind may keep the pipe open, so this function also looks for the end of the process.
     """
     os.set_blocking(heard, False)
     received = None  # b"": the other end is closed

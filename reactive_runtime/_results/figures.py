@@ -30,7 +30,7 @@ def times(ratio: float) -> str:
 
 
 def in_words(item: Mapping[str, Any]) -> str:
-    """A regression in a line: how long it took, and what it is held against.
+    """A regression in a line: how long it took, and what the judge compares it with.
 
     Args:
         item: A row of the table of regressions: scenario, what, now, usual, ratio, since; `before` and `nights`, which

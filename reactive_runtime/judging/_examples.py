@@ -11,8 +11,7 @@ import pyarrow.parquet as parquet
 
 from reactive_runtime.judging._files import footers
 from reactive_runtime.testing._checker import Violation, check
-from reactive_runtime.testing._records import COLUMNS, Record
-from reactive_runtime.testing._reference import cut
+from reactive_runtime.testing._records import COLUMNS, Record, cut
 from reactive_runtime.testing.trace import records_of
 
 __all__ = ["examples"]

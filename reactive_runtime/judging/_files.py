@@ -167,7 +167,7 @@ def plan(
     cores = max(min(cores, total // little), 1)
     tasks = cores * max(-(-total // (most * cores)), 1)
     size = max(-(-total // tasks), 1)
-    # A run of its own is planned by itself; row groups of several runs may hold some of any.
+    # Plan each run alone; row groups of several runs may hold records of any.
     alone = all(group.run is not None for group in groups)
     runs: dict[str | None, list[Group]] = {}
     for entry in groups:

@@ -22,11 +22,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from reactive_runtime.judging._kernel import Judged, judge, order_of
+from reactive_runtime.judging._kernel import Judged, judge
+from reactive_runtime.judging._ordered import order_of
 from reactive_runtime.judging._rows import PACKED, Array, Rows
 from reactive_runtime.judging._slow import judge_in_order
-from reactive_runtime.testing._records import Record
-from reactive_runtime.testing._reference import rank
+from reactive_runtime.testing._records import Record, rank
 
 __all__ = ["MOST", "Gathered", "scattered"]
 
@@ -75,7 +75,7 @@ class Gathered:
 
     @property
     def folder(self) -> Path | None:
-        """Where those are that were too many; None where none were."""
+        """The folder of the rows that were too many for memory; None where none were."""
         return None if self._folder is None else Path(self._folder.name)
 
     def add(self, rows: Rows) -> None:
@@ -94,7 +94,7 @@ class Gathered:
             self._size += len(part)
 
     def judged(self) -> Iterator[Judged]:
-        """What is found in all that was added; once.
+        """Judge all rows that were added; once.
 
         Yields:
             The findings, a part of the subscriptions at a time.

@@ -119,7 +119,7 @@ class Rows:
     ns: Array
     """Of its beginning; of a cancel, its end."""
     value: Array
-    """Where it is not VALUED: 0, or the place in `large` of what it has, counted from 1."""
+    """Where it is not VALUED: 0, or the place of its value in `large`, counted from 1."""
     late_signals: Array
     """-1: not said."""
     large: list[int] = field(default_factory=list)
@@ -316,7 +316,7 @@ class Rows:
         return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, CUT, rows.end))
 
     def records(self, places: Array | slice) -> Iterator[Record]:
-        """What the judge knows of some rows, for the reference: the same in all that decides.
+        """Some rows as records for the reference, with all that a rule looks at.
 
         Args:
             places: Places, or a slice.

@@ -1,4 +1,4 @@
-"""The page: one file that needs nothing else, and no JavaScript to be read. What comes from a trace is escaped."""
+"""The page: one file that needs nothing else, and no JavaScript to be read. It escapes all texts of a trace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from reactive_runtime._results.ci_files import UnwrittenError, write_whole
 from reactive_runtime._results.figures import duration, in_words, times
 from reactive_runtime._results.states import State, grouped
 from reactive_runtime.errors import MissingDependencyError, TraceError
@@ -40,14 +41,10 @@ def write_report(folder: Path | str, to: Path | str) -> Report:
     report = load(folder)
     file = Path(to)
     text = {".md": markdown_of, ".json": json_of}.get(file.suffix, page_of)(report)
-    draft = file.with_name(f".{file.name}.next")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise TraceError(f"{to}: can't be written: {error.strerror}") from error
+        write_whole(file, text.encode())
+    except UnwrittenError as error:
+        raise TraceError(str(error)) from error
     return report
 
 
@@ -82,7 +79,7 @@ def _bucket_ns(bucket: int) -> float:
 
 
 def _rules(report: Report) -> list[dict[str, Any]]:
-    """What is known of each rule that was broken: in the newest run, and before, which is folded. The newest first."""
+    """The breaches of each rule that was broken: of the newest run, and, folded, of earlier ones. The newest first."""
     found: dict[str, dict[str, Any]] = {}
     newest = report.newest["run"]
     for violation in report.violations:

@@ -10,7 +10,17 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._results.states import Finding, State, findings_of, joined, line_of, scenario_of, state_of
+from reactive_runtime._results.states import (
+    Finding,
+    State,
+    findings_of,
+    joined,
+    label_of,
+    line_of,
+    scenario_of,
+    state_of,
+    unfound,
+)
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.spark._verdict.tables import Together, missing, settled, together
 
@@ -39,7 +49,7 @@ class Example:
 
 @dataclass
 class Row:
-    """What is known of one scenario, in the runs that were judged together; latency is that of the newest of them."""
+    """One scenario in the runs that were judged together; latency is that of the newest of them."""
 
     scenario: str
     subscriptions: int = 0
@@ -48,7 +58,6 @@ class Row:
     rules: list[str] = field(default_factory=list)
     """Broken ones."""
     finding: Finding = field(default_factory=lambda: Finding(State.CLEAN))
-    """What became of the scenario."""
     late_max: int | None = None
     late_inside_max: int | None = None
     latency: dict[str, Cells] = field(default_factory=dict)
@@ -58,7 +67,7 @@ class Row:
     histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By what was measured: (bucket, count)."""
     load: Cells | None = None
-    """What it had of the load, where the run says so: rounds, signals (with calls), seconds."""
+    """Its part of the load, where the run says so: rounds, signals (with calls), seconds."""
     history: list[tuple[str, int]] = field(default_factory=list)
     """(run, median of demand → element in ns), the oldest first."""
 
@@ -74,7 +83,7 @@ class Row:
         return self.finding.why if self.finding.state in (State.GIVEN_UP, State.STUCK) else ""
 
     def add(self, item: Cells) -> None:
-        """What one run says of the scenario."""
+        """Add the summary of one run."""
         for name in ("subscriptions", "signals", "cancelled"):
             setattr(self, name, getattr(self, name) + item[name])
         for name in ("late_max", "late_inside_max"):
@@ -82,20 +91,20 @@ class Row:
             setattr(self, name, max(most, default=None))
 
     def had(self, load: Cells) -> None:
-        """What one run says of its load."""
+        """Add the load of one run."""
         before = self.load or {}
         self.load = {name: before.get(name, 0) + load[name] for name in ("rounds", "signals", "seconds")}
 
 
 @dataclass(frozen=True)
 class Night:
-    """What came of the runs of one interpreter in one night."""
+    """The runs of one interpreter in one night."""
 
     date: str
     runs: int = 0
     rules: tuple[str, ...] = ()
     state: State | None = None
-    """What became of all of them, the worst of it; None where there are no runs."""
+    """The worst state of all these runs; None where there are no runs."""
 
     @property
     def verdict(self) -> str:
@@ -105,7 +114,7 @@ class Night:
 
 @dataclass(frozen=True)
 class Report:
-    """What is to be shown."""
+    """The contents of a report."""
 
     runs: list[Cells]
     """The newest first."""
@@ -114,11 +123,13 @@ class Report:
     violations: list[Cells]
     """By run and rule: run, rule, scenarios, subscriptions, count. The newest first."""
     regressions: list[Cells]
-    """What became slower in the runs that were judged together."""
+    """What became slower in these runs."""
     together: list[Cells]
     """The runs that were judged together the last time, the newest first: the headline is theirs, the worst of it."""
     unable: list[str] = field(default_factory=list)
     """Why others could not be judged then, a line each."""
+    unfound: list[str] = field(default_factory=list)
+    """The planted faults that were not found, a line each."""
     matrix: list[tuple[str, list[Night]]] = field(default_factory=list)
     """By interpreter, the newest first: what came of it in each night, the oldest first."""
 
@@ -129,7 +140,7 @@ class Report:
 
     @property
     def broken(self) -> list[Cells]:
-        """What the runs that were judged together broke."""
+        """The rules that the runs broke which were judged together."""
         runs = {item["run"] for item in self.together}
         return [violation for violation in self.violations if violation["run"] in runs]
 
@@ -145,22 +156,22 @@ class Report:
 
     @property
     def state(self) -> State:
-        """What became of all that was judged together, from what became of each scenario."""
+        """The state of all that was judged together, from the states of its scenarios."""
         return state_of(self.findings, self.lost)
 
     @property
     def findings(self) -> dict[str, Finding]:
-        """What became of each scenario."""
+        """The finding of each scenario."""
         return {row.scenario: row.finding for row in self.rows if scenario_of(row.scenario) == row.scenario}
 
     @property
     def lost(self) -> list[str]:
-        """What was not looked at beside scenarios, a line each: runs that were cut off, or could not be judged."""
-        return [*(_cut_off(run) for run in self.together if not run["complete"]), *self.unable]
+        """A line for each run that was cut off or not judged, and for each planted fault that was not found."""
+        return [*(_cut_off(run) for run in self.together if not run["complete"]), *self.unable, *self.unfound]
 
     @property
     def unseen(self) -> str:
-        """What was not looked at, in a line; empty where all was."""
+        """A line on what was not looked at; empty where all was."""
         return line_of(self.findings, self.lost)
 
 
@@ -237,7 +248,7 @@ def _load(tables: Path) -> Report:
                 rows[scenario].had(had)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
     judged_in = _judged_in(summary, broken)
-    together_found = joined(findings_of(run, judged_in.get(run["run"], {})) for run in judged)
+    together_found = _findings_of_runs(judged, judged_in)
     for scenario, finding in together_found.items():
         rows.setdefault(scenario, Row(scenario)).finding = finding
     for entry in broken:
@@ -261,7 +272,9 @@ def _load(tables: Path) -> Report:
     by_rule = sorted(_by_rule(broken), key=lambda item: (age.get(item["run"], len(age)), item["rule"]))
     by_name = sorted(rows.values(), key=lambda item: item.scenario)
     unable = [] if last is None else last.unable
-    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule, judged_in))
+    faults = _faults_unfound(judged, judged_in)
+    matrix = _matrix(runs, by_rule, judged_in)
+    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, faults, matrix)
 
 
 def _agree(tables: Path, runs: Iterable[Cells], summary: Iterable[Cells], last: Together | None) -> None:
@@ -325,7 +338,7 @@ def _judged_in(summary: Iterable[Cells], broken: Iterable[Cells]) -> dict[str, d
 
 
 def _loads(text: str | None) -> dict[str, Cells]:
-    """What each scenario had of the load, as far as the run says something that can be shown."""
+    """The part of the load that each scenario had, as far as the run says something that can be shown."""
     loads = json.loads(text or "{}")
     found = {}
     for scenario, had in loads.items() if isinstance(loads, dict) else ():
@@ -367,8 +380,16 @@ def _matrix(
 def _state_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> State | None:
     if not runs:
         return None
-    found = joined(findings_of(run, judged.get(run["run"], {})) for run in runs)
-    return state_of(found, [_cut_off(run) for run in runs if not run["complete"]])
+    lost = [_cut_off(run) for run in runs if not run["complete"]]
+    return state_of(_findings_of_runs(runs, judged), lost + _faults_unfound(runs, judged))
+
+
+def _findings_of_runs(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> dict[str, Finding]:
+    return joined((label_of(run), findings_of(run, judged.get(run["run"], {}))) for run in runs)
+
+
+def _faults_unfound(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -> list[str]:
+    return unfound((run, judged.get(run["run"], {})) for run in runs)
 
 
 def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:

@@ -1,8 +1,9 @@
-"""What is kept of earlier nights: traces are large, and verdicts are what the next night is held against."""
+"""Remove old nights: traces are large; the next night is compared with the verdicts."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -14,24 +15,32 @@ __all__ = ["prune_traces", "prune_verdicts"]
 
 
 def prune_traces(folder: Path, nights: int, *, dry_run: bool = False) -> list[Path]:
-    """Remove the folders of all days below `folder`, but for the `nights` newest (1 or more) that there are.
+    """Remove the runs of all days below `folder`, but for the `nights` newest (1 or more) that have runs.
 
-    Returns them. Of a day that is a link, the link is removed, and what it leads to stays; a folder with a date that
-    there is not is no day. TraceError where the folder is none, or something can't be removed.
+    Returns the folders of these days. One that holds something else stays, with that. Of a day that is a link, the link
+    is removed, and what it leads to stays; a folder with a date that there is not is no day. TraceError where the
+    folder is none, or something can't be removed.
     """
     if not folder.is_dir():
         raise TraceError(f"{folder}: is no folder")
-    days = sorted(item for item in folder.glob("date=????-??-??") if item.is_dir() and _is_day(item.name[5:]))
+    days = sorted(item for item in folder.glob("date=????-??-??") if any(_runs(item)) and _is_day(item.name[5:]))
     old = days[: max(0, len(days) - nights)]
     for day in [] if dry_run else old:
         try:
             if day.is_symlink():
                 day.unlink()
-            else:
-                shutil.rmtree(day)
+                continue
+            for run in _runs(day):
+                run.unlink() if run.is_symlink() else shutil.rmtree(run)
+            if not any(day.iterdir()):
+                day.rmdir()
         except OSError as error:
             raise TraceError(f"{day}: can't be removed: {error.strerror or error}") from error
     return old
+
+
+def _runs(day: Path) -> Iterator[Path]:
+    return (item for item in day.glob("run=*") if item.is_dir())
 
 
 def _is_day(text: str) -> bool:

@@ -17,7 +17,7 @@ WORDS: Final = {state.value: state.value.capitalize() for state in State}
 
 
 def json_of(report: Report) -> str:
-    """What came of the runs that were judged together, and of the nights before."""
+    """The runs that were judged together, and the nights before, for programs."""
     shown: dict[str, Any] = {
         "verdict": report.verdict,
         "runs": [{name: item.get(name) for name in _OF_RUN} for item in report.together],
@@ -71,6 +71,7 @@ def markdown_of(report: Report) -> str:
         "",
     ]
     lines += [f"- not judged: {_escaped(item)}" for item in report.unable]
+    lines += [f"- {_escaped(item)}" for item in report.unfound]
     lines += [f"- cut off: {_escaped(item['run'])}" for item in report.together if not item["complete"]]
     lines += [
         f"- rule {item['rule']} ({_escaped(RULES.get(item['rule'], 'not known'))}) in"

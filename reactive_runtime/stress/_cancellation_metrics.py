@@ -1,4 +1,4 @@
-"""What a cancel leaves behind, measured while load is on: in one round of eight all subscribers leave in its middle.
+"""Measure what a cancel leaves behind under load: in one round of eight all subscribers cancel in its middle.
 
 From the return of the last `cancel`: how long until nothing of the subscriptions is queued or runs on any pool, until
 every iterator that was opened is closed (of scenarios that open theirs with `Context.opened`), and whether each
@@ -26,7 +26,7 @@ CHANCE: Final = 0.125
 
 @dataclass
 class CancellationMetrics:
-    """What was measured of one scenario; seconds from the return of the last cancel."""
+    """The measurements of one scenario, in seconds from the return of the last cancel."""
 
     idle: list[float] = field(default_factory=list)
     closed: list[float] = field(default_factory=list)
@@ -88,7 +88,7 @@ PATIENCE: Final = 10.0
 
 @contextmanager
 def kept_young() -> Iterator[None]:
-    """What is made while the block runs is in the youngest generation at its end, where one look finds it."""
+    """Keep all objects that the block makes in the youngest generation, where one collection finds them."""
     enabled = gc.isenabled()
     gc.disable()
     try:

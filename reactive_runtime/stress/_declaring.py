@@ -1,4 +1,4 @@
-"""What a scenario is, and how scenarios are found.
+"""Declare scenarios, and find them in files and modules.
 
 A scenario file holds functions under `@scenario`. For each round one makes a publisher, with the pools and the clock
 that the harness lends it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each
@@ -10,17 +10,18 @@ from __future__ import annotations
 import fnmatch
 import importlib
 import importlib.util
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._flow import Flow
-from reactive_runtime._spec import Publisher
+from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.stress._cancellation_metrics import Opened
@@ -38,7 +39,7 @@ FEEDERS: Final = 3
 
 @dataclass(frozen=True)
 class Workload:
-    """What an actor calls on a subscription: how often, and what, in percent; the rest is giving way."""
+    """The calls of an actor on a subscription: how many, and which, in percent. The rest lets other threads run."""
 
     operations: tuple[int, ...]
     """One is drawn for each subscription."""
@@ -67,6 +68,9 @@ WORKLOADS: Final[dict[str, Workload]] = {
 }
 """By name; a scenario has some, one of which is drawn for each round."""
 
+SUBSCRIBERS: Final = ("plain", "slow", "raising")
+"""The kinds of subscribers that a scenario may have."""
+
 
 class Context:
     """What the harness lends to a scenario: pools, a clock, feeders, and recorders for the links inside a pipeline.
@@ -80,7 +84,7 @@ class Context:
 
     def __init__(self, recorder: Recorder, scenario: str) -> None:
         self._recorder = recorder
-        self._scenario = scenario
+        self.link_name: str = f"{scenario}, link"
         self._lock = primitives.Lock()
         self._pools: dict[tuple[int, str], _CountingPool] = {}  # _lock: a function of an operator may ask for one
         self._clock: _CountingClock | None = None  # _lock
@@ -183,8 +187,7 @@ class Context:
         Returns:
             A flow, for the scenario to go on with.
         """
-        name = f"{self._scenario}, link"
-        return Flow.from_publisher(self._recorder.wrap(flow, name, ascending=True, elements=elements))
+        return Flow.from_publisher(self._recorder.wrap(flow, self.link_name, ascending=True, elements=elements))
 
     def wait_until_idle(self, seconds: float) -> bool:
         """Wait until no task is running or waiting on any pool. Only tasks may submit meanwhile.
@@ -216,7 +219,7 @@ class Context:
 
 
 class _Count:
-    """How many tasks of all pools are unfinished. A task that submits another is counted until it has."""
+    """Counts the unfinished tasks of all pools. A task that submits another counts until it has done so."""
 
     def __init__(self) -> None:
         self._n = 0  # _changed
@@ -233,7 +236,7 @@ class _Count:
 
 
 class _CountingPool(ThreadPoolExecutor):
-    """A thread pool that counts what it has not finished: the task, and what its future's callbacks do."""
+    """A thread pool that counts its unfinished tasks, with the callbacks of their futures."""
 
     def __init__(self, workers: int, name: str, running: _Count) -> None:
         super().__init__(workers, thread_name_prefix=name)
@@ -314,6 +317,12 @@ class Scenario:
     executor_stops: bool = False
     """An executor that its publisher needs is shut down under load."""
 
+    @property
+    def place(self) -> str:
+        """The file and the line of its function."""
+        code: CodeType = self.factory.__code__
+        return f"{self.file}:{code.co_firstlineno}"
+
 
 class Declared(Protocol):
     """A function that `scenario` has declared."""
@@ -341,11 +350,14 @@ def scenario(
     """Declare a scenario: a function that makes a publisher of ints for each round.
 
     Args:
-        elements: How many elements a stream has that completes; none may have more. None: that is not known.
+        elements: How many elements a stream has that completes; none may have more. None: that is not known. An endless
+            stream needs a `workload` that never asks for all of it: `requests`, `to and fro`.
         live: How many subscriptions are under load at the same time, 1 or more.
-        ascending: Whether each element is larger than the one before.
+        ascending: Whether each element is larger than the one before. An element that is no int ends the scenario: it
+            can't be compared.
         settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
-            on threads that are not the context's.
+            on threads that are not the context's. Then 1.2, 1.4, 1.5, 3.8, 3.17, and an invalid request without an
+            answer (3.9), are not judged; a subscriber that never hears `on_subscribe` (1.9) still is.
         late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: 1, the one
             that may be under way.
         subscribers: "plain"; "slow": each element takes them half a millisecond; "raising": from one of their
@@ -361,7 +373,7 @@ def scenario(
     Raises:
         TypeError: `late_signals` is no int.
         ValueError: `live` or `late_signals` is out of its range.
-        ScenarioError: There is no such workload.
+        ScenarioError: Another argument can't be what it is; of all but the workloads, the function's name is said.
 
     Example:
         >>> from reactive_runtime import Flow
@@ -373,7 +385,7 @@ def scenario(
         ('nine', ['nightly', 'smoke'])
     """
     workloads = (workload,) if isinstance(workload, str) else tuple(workload)
-    if live < 1:
+    if type(live) is int and live < 1:
         raise ValueError(f"scenario: live must be 1 or more, not {live}")
     if late_signals is not None:
         allowed_late("scenario", late_signals)
@@ -383,8 +395,18 @@ def scenario(
 
     def declare(factory: Any) -> Any:
         summary = _writable(factory.__doc__ or "").strip().splitlines()
+        name = _writable(factory.__name__)
+        for argument, is_right, should in (
+            ("elements", elements is None or _is_count(elements, 0), "None, or an int from 0 to 2**63 - 1"),
+            ("live", _is_count(live, 1), "an int, 1 or more"),
+            ("subscribers", subscribers in SUBSCRIBERS, ", ".join(SUBSCRIBERS)),
+            ("workload", bool(workloads), f"one or more of {', '.join(WORKLOADS)}"),
+            ("tags", not isinstance(tags, str), "a list of tags, and not one text"),
+        ):
+            if not is_right:
+                raise ScenarioError(f"scenario {name!r}: {argument} is wrong; it should be: {should}")
         found = Scenario(
-            _writable(factory.__name__), factory, elements, live, ascending, settles, subscribers, late_signals,
+            name, factory, elements, live, ascending, settles, subscribers, late_signals,
             workloads, frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
             executor_stops,
         )  # fmt: skip
@@ -394,13 +416,17 @@ def scenario(
     return declare
 
 
+def _is_count(number: object, least: int) -> bool:
+    return type(number) is int and least <= number <= MAX_DEMAND
+
+
 def _writable(text: str) -> str:
     """The text, with lone surrogates as Python writes them: no file and no terminal takes them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def default_folder() -> str:
-    """Where scenarios are looked for if no folder is named: `stress` in the working folder, else the package's own.
+    """The folder of scenarios if the user names none: `stress` in the working folder, else the package's own.
 
     An installed package has them beside this file; in a clone they are in the folder `stress` at its top.
     """
@@ -444,8 +470,9 @@ def find(
     for module in _modules(where, None if skipped is None else without):
         for item in _declared(module):
             other = found.setdefault(item.name, item)
-            if other.file != item.file:  # else it is imported from there
-                where_both = f"in {other.file} and in {item.file}"
+            if other is not item and not _loaded_twice(other, item):
+                one, another = (other.file, item.file) if other.file != item.file else (other.place, item.place)
+                where_both = f"in {one} and in {another}"
                 raise ScenarioError(f"two scenarios are named {item.name!r}, {where_both}: rename one")
     if not found and unread:
         raise unread[0]
@@ -506,10 +533,22 @@ def _unimportable(what: str, error: BaseException) -> ScenarioError:
 
 def _place_of(error: BaseException) -> str:
     """The line that does not import, to be said after the error; that of a SyntaxError is a part of what it says."""
-    frames = [item for item in traceback.extract_tb(error.__traceback__) if not item.filename.startswith("<frozen")]
-    if isinstance(error, SyntaxError) or len(frames) < 2:  # the first is of this file
+    frames = [
+        item
+        for item in traceback.extract_tb(error.__traceback__)
+        if not item.filename.startswith("<frozen") and item.filename != scenario.__code__.co_filename
+    ]
+    if isinstance(error, SyntaxError) or not frames:
         return ""
     return f", at {frames[-1].filename}:{frames[-1].lineno}"
+
+
+def _loaded_twice(one: Scenario, other: Scenario) -> bool:
+    """Whether a file was loaded as a scenario file, and again as the module that another scenario file imports."""
+    if one.place != other.place or one.factory.__module__ == other.factory.__module__:
+        return False
+    homes = [sys.modules.get(item.factory.__module__) for item in (one, other)]
+    return any(item in _declared(home) for item, home in zip((one, other), homes, strict=True) if home is not None)
 
 
 def _declared(module: ModuleType) -> Iterator[Scenario]:

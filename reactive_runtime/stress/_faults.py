@@ -48,7 +48,7 @@ class TextbookSubscription:
     rule: ClassVar[str] = ""
     """The one that is broken."""
     wake: ClassVar[Mapping[str, str]] = {}
-    """What may break as its consequence, by rule: why."""
+    """The rules that may break as its consequence, each with the reason."""
 
     def __init__(
         self,

@@ -8,15 +8,15 @@ ended is cancelled. The next round begins when nothing can signal the subscripti
 not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what it demands of the
 subscriptions.
 
-Which scenario is next, is decided by the time that each has had: see `stress.shares`.
+The time that each scenario has had decides which is next: see `stress._shares`.
 
-To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`, actors
-hesitate in the publisher's own code (`stress.pressure`), and the interpreter's switch interval is turned down, to an
-interval that is drawn for each round. On Linux that alone does little: a thread that waits for its turn sleeps with the
-kernel's timer slack, fifty microseconds, on top. The harness turns that down too. Each thread that waits for its turn
-wakes up once an interval: below fifty microseconds, sixteen of them use the time up themselves, and races are found no
-sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All random numbers come from the seed; the order in
-which threads run, and how many rounds a scenario gets, is the machine's own.
+To make races likely, rounds are short and many, subscribers give way inside `on_next`, actors hesitate in the code of
+the publisher (`stress._pressure`), and the harness draws a short switch interval for each round. On Linux that alone
+does little: a thread that waits for its turn sleeps with the kernel's timer slack, fifty microseconds, on top. The
+harness turns that down too. Each thread that waits for its turn wakes up once an interval: below fifty microseconds,
+sixteen of them use up the time, and find races no sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All
+random numbers come from the seed; the order in which threads run, and how many rounds a scenario gets, is the machine's
+own.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime import hooks
 from reactive_runtime._core.runtime import eventloop, primitives
-from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime._support.shown import shown
 from reactive_runtime._support.thread_frames import thread_frames
+from reactive_runtime.stress._burst import Burst, Target
 from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
-from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
-from reactive_runtime.stress._pressure import CHANCES, HESITANT, pressure
+from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario
+from reactive_runtime.stress._pressure import CHANCES
 from reactive_runtime.stress._shares import Share, next_of
 from reactive_runtime.testing._recorder import RecordedPublisher, Recorder
 
@@ -49,6 +49,9 @@ __all__ = ["Failure", "Load", "Result", "run"]
 
 PATIENCE: Final = 60.0
 """Seconds that each step of a round may take: the scenario of one that takes longer is given up as stuck."""
+
+HEARD: Final = 10.0
+"""Seconds that a thread which is not the context's may take for `on_subscribe`, when nothing else runs any more."""
 
 INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 """Switch intervals in seconds, one of which is drawn for each round."""
@@ -80,7 +83,7 @@ class Failure:
     why: str
     """In a line."""
     stuck: bool = False
-    """Something in it did not come to its end."""
+    """Something in it did not end."""
     stacks: str = ""
     """If it is stuck: what all threads were at."""
     rule: str = ""
@@ -89,7 +92,7 @@ class Failure:
 
 @dataclass
 class Result:
-    """What a run amounted to."""
+    """The result of a run."""
 
     failures: list[Failure] = field(default_factory=list)
     rounds: int = 0
@@ -97,7 +100,7 @@ class Result:
     """Links, and those of a round that was given up, are among them."""
     seconds: float = 0.0
     dropped: Counter[str] = field(default_factory=Counter)
-    """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
+    """Counts what the hook got: elements that waited at a cancel, and errors, by reason and class."""
     signals: int = 0
     load: dict[str, Share] = field(default_factory=dict)
     """By scenario: what it has had of the load."""
@@ -201,13 +204,13 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
 
 
 def _cut_short(going: Sequence[_Stage], seconds: float, had: float) -> dict[str, str]:
-    """What these scenarios have missed of a load of so many seconds, of which it had a part."""
+    """Say for each scenario which part of a load of `seconds` it missed, where the load ended after `had` seconds."""
     why = f"the load was ended after {had:.1f} of {seconds:g} s: the rest was not run"
     return {item.scenario.name: why if item.share.rounds else f"it had no round: {why}" for item in going}
 
 
 _WAITS: Final = frozenset(wait.__code__.co_filename for wait in (primitives.Event.wait, Future.result))
-"""Where a thread waits for another one: that says less than the line that called there."""
+"""The files of code that waits for another thread: the line that called it says more."""
 
 
 class _GivenUpError(Exception):
@@ -218,12 +221,12 @@ class _GivenUpError(Exception):
 
 
 def _said(error: BaseException) -> str:
-    """What was raised, whatever its `__repr__` raises: that is foreign, and runs on no thread of the load."""
+    """Show an error, also where its `__repr__` raises: that code is foreign, and runs on no thread of the load."""
     return shown(error, 1_000, BaseException)
 
 
 def _stacks() -> str:
-    """What all threads are at."""
+    """The stacks of all other threads."""
     me = primitives.get_ident()
     parts = [
         f"thread {ident % 100_000}\n{''.join(traceback.format_stack(frame))}"
@@ -234,7 +237,7 @@ def _stacks() -> str:
 
 
 def _place_of(thread: primitives.Thread) -> str:
-    """Where that thread waits, to be said after what it does: the innermost line that is not of the interpreter's."""
+    """The innermost line of that thread that is not the interpreter's: where it waits."""
     frame = thread_frames().get(thread.ident or 0)
     while frame is not None and frame.f_code.co_filename in _WAITS:
         frame = frame.f_back
@@ -250,6 +253,9 @@ def _timer_slack(ns: int) -> None:
         ctypes.CDLL(None).prctl(set_timer_slack, ns, 0, 0, 0)
 
 
+_ENDLESS: Final = "; an endless source needs workload='requests' or 'to and fro': the others ask for all of it"
+
+
 class _Stage:
     """One scenario, with the pools it has for the whole run."""
 
@@ -259,9 +265,10 @@ class _Stage:
         self.context = Context(recorder, scenario.name)
         self.cancellation_metrics = CancellationMetrics()
         self.share = Share()
-        self._left: list[weakref.ref[_Target]] = []
+        self._left: list[weakref.ref[Target]] = []
+        self._has_unheard = False  # of the thread of the load
         self.kept: Failure | None = None
-        """That a subscriber could not be collected: the first time. The scenario goes on."""
+        """The first time that a subscriber could not be collected. The scenario goes on."""
 
     def _publisher(self, caller: _Caller) -> RecordedPublisher[int]:
         scenario = self.scenario
@@ -298,13 +305,14 @@ class _Stage:
         first = len(self.recorder.subscriptions)
         no_loop = eventloop.wait_until_ended(0.0)
         publisher = self._publisher(caller)
-        targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
+        targets = [Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         caller.call(self.scenario.name, "subscribe", partial(_subscribe, publisher, targets)).result()
         most = max(2, (self.scenario.elements or 1000) // 8)
         workload, chance = WORKLOADS[rng.choice(self.scenario.workloads)], rng.choice(CHANCES)
-        more: list[list[_Target]] = [[] for _ in range(workers.size)]
-        burst = _Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
-        workers.fire(burst, self.scenario.name)
+        more: list[list[Target]] = [[] for _ in range(workers.size)]
+        burst = Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
+        hint = _ENDLESS if self.scenario.elements is None and workload.unbounded else ""
+        workers.fire(burst, self.scenario.name, hint)
         staying = burst.all_targets()
         del burst, more, targets
         if leaves:
@@ -312,17 +320,20 @@ class _Stage:
             staying = []  # only the publisher may have them
             self._look_for_the_kept()
         if not self.context.wait_until_idle(PATIENCE):
-            raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
+            raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s{hint}", stuck=True)
         self.context.next_round()
         if not leaves:
             if self.scenario.settles:
                 self.recorder.settle(range(first, len(self.recorder.subscriptions)))
+            else:
+                self._settle_the_unheard(staying)
             self._cancel(staying, caller)
         del publisher
         self._wait_until_over(no_loop)
+        self._look_for_the_uncompared()
 
     def _wait_until_over(self, no_loop: bool) -> None:
-        """Until nothing can signal any more what has been subscribed: each round can be judged by itself.
+        """Wait until nothing can signal the subscriptions of this round: so the judge can judge each round alone.
 
         Args:
             no_loop: Whether the event loop of coroutines was not there before the round. Else it is not this round's
@@ -334,7 +345,28 @@ class _Stage:
         if no_loop and not eventloop.wait_until_ended(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a coroutine still runs on the event loop {after}", stuck=True)
 
-    def _cancel(self, targets: list[_Target], caller: _Caller) -> None:
+    def _look_for_the_uncompared(self) -> None:
+        """Give the scenario up where order and conservation can't be judged: a clean verdict would be no news."""
+        for name in (self.scenario.name, self.context.link_name):
+            if (kind := self.recorder.uncompared.get(name)) is not None:
+                what = f"an element{' of a link' if name != self.scenario.name else ''} is of type {kind}, and no int"
+                how = "order and conservation can't be judged: make ints of them, or say ascending=False"
+                raise _GivenUpError(self.scenario.name, f"{what}: {how}")
+
+    def _settle_the_unheard(self, targets: list[Target]) -> None:
+        """Settle the subscribers that have never heard `on_subscribe`: they need no demand to be met (1.9).
+
+        A thread that is not the context's may be about to signal it, so the first of them are waited for.
+        """
+        over = primitives.monotonic() + (0.0 if self._has_unheard else HEARD)
+        while unheard := [item.number for item in targets if item.subscription is None and item.number is not None]:
+            if primitives.monotonic() > over:
+                self._has_unheard = True
+                self.recorder.settle(unheard)
+                return
+            primitives.Event().wait(0.001)
+
+    def _cancel(self, targets: list[Target], caller: _Caller) -> None:
         """All cancel that have not ended."""
 
         def cancel() -> None:
@@ -343,7 +375,7 @@ class _Stage:
 
         caller.call(self.scenario.name, "cancel", cancel).result()
 
-    def _leave(self, targets: list[_Target], caller: _Caller) -> None:
+    def _leave(self, targets: list[Target], caller: _Caller) -> None:
         """All leave, whatever is under way."""
         self._cancel(targets, caller)
         begin = primitives.monotonic()
@@ -366,128 +398,10 @@ class _Stage:
             self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
 
 
-def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
+def _subscribe(publisher: RecordedPublisher[Any], targets: list[Target]) -> None:
     for target in targets:
         with suppress(BaseException):  # what it raises is in the record, and judged there (1.9)
-            publisher.subscribe(target)
-
-
-class _Target:
-    """A subscriber whose subscription is under load; its random numbers decide how it behaves itself."""
-
-    shown_as: Final = "subscriber of a scenario"
-
-    __slots__ = (
-        "__weakref__",
-        "_asks",
-        "_cancels_at",
-        "_ended",
-        "_first",
-        "_left",
-        "_raises_at",
-        "_slow",
-        "_yields",
-        "subscription",
-    )
-
-    def __init__(self, rng: random.Random, kind: str = "plain") -> None:
-        self._slow = kind == "slow"
-        self._raises_at = rng.choice((1, 2, 5, 20)) if kind == "raising" else 0
-        self._first = rng.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
-        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every n-th on_next
-        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every n-th
-        self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
-        self._left = 0  # owned by the thread that signals; a broken publisher may well break it
-        self._ended = False  # likewise
-        self.subscription: Subscription | None = None
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscription = subscription
-        if self._first:
-            subscription.request(self._first)
-
-    def on_next(self, element: int, /) -> None:
-        self._left += 1
-        if self._left == self._raises_at:
-            raise RuntimeError("a subscriber that raises")
-        if self._slow:
-            primitives.Event().wait(0.0005)
-        elif self._yields and self._left % self._yields == 0:
-            primitives.pause()
-        subscription = self.subscription
-        if subscription is None:
-            return
-        if self._asks and self._left % self._asks == 0:
-            subscription.request(1)
-        if self._left == self._cancels_at:
-            subscription.cancel()
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._ended = True
-
-    def on_complete(self) -> None:
-        self._ended = True
-
-    def leave(self) -> None:
-        """The round is over."""
-        if self.subscription is not None and not self._ended:
-            with suppress(BaseException):  # what it raises is in the record, and judged there (3.16)
-                self.subscription.cancel()
-
-
-@dataclass(frozen=True)
-class _Burst:
-    """What the actors do in one round."""
-
-    publisher: RecordedPublisher[int]
-    targets: Sequence[_Target]
-    feeders: Sequence[Callable[[], object]]
-    workload: Workload
-    chance: float
-    seed: int
-    most: int
-    more: list[list[_Target]]
-    """Those that an actor has subscribed; each actor has a list of its own."""
-
-    def all_targets(self) -> list[_Target]:
-        """Whatever has been subscribed."""
-        return [*self.targets, *(target for targets in self.more for target in targets)]
-
-    def fire(self, actor: int) -> None:
-        """One actor's part."""
-        rng = random.Random(self.seed * 1_000 + actor)
-        chance = self.chance if rng.random() < HESITANT else 0.0
-        if actor < FEEDERS:
-            with pressure(chance, rng):
-                for feeder in self.feeders[actor : actor + 1]:
-                    feeder()
-            return
-        with pressure(chance, rng):
-            for target in self.targets:
-                if (subscription := target.subscription) is None:
-                    continue
-                for _ in range(rng.choice(self.workload.operations)):
-                    with suppress(BaseException):  # what a call raises is in its record, and judged there (3.15, 3.16)
-                        self._shoot(subscription, rng, self.more[actor])
-
-    def _shoot(self, subscription: Subscription, rng: random.Random, more: list[_Target]) -> None:
-        throw = rng.random() * 100
-        if (throw := throw - self.workload.one) < 0:
-            subscription.request(1)
-        elif (throw := throw - self.workload.several) < 0:
-            subscription.request(rng.randint(2, self.most))
-        elif (throw := throw - self.workload.unbounded) < 0:
-            subscription.request(MAX_DEMAND)
-        elif (throw := throw - self.workload.cancel) < 0:
-            subscription.cancel()
-        elif (throw := throw - self.workload.invalid) < 0:
-            subscription.request(-rng.randint(0, 1))
-        elif throw < self.workload.subscribe:
-            target = _Target(rng)
-            more.append(target)
-            self.publisher.subscribe(target)
-        else:
-            primitives.pause()
+            target.number = publisher.subscribe(target)
 
 
 class _Caller:
@@ -537,7 +451,7 @@ class _Workers:
     def __init__(self, size: int) -> None:
         self.size = size + FEEDERS
         self._barrier = primitives.Barrier(self.size + 1)
-        self._burst: _Burst | None = None  # written between two meetings at the barrier
+        self._burst: Burst | None = None  # written between two meetings at the barrier
         self._failure = ""  # written by the thread that fails, before the barrier breaks; what it raised
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
@@ -546,8 +460,8 @@ class _Workers:
         for thread in self._threads:
             thread.start()
 
-    def fire(self, burst: _Burst, name: str) -> None:
-        """Let all actors fire; return when all have."""
+    def fire(self, burst: Burst, name: str, hint: str = "") -> None:
+        """Let all actors fire; return when all have. `hint`: what may help where they do not."""
         self._burst = burst
         try:
             self._barrier.wait(PATIENCE)
@@ -556,7 +470,7 @@ class _Workers:
         except primitives.BrokenBarrierError as error:
             if self._failure:
                 raise _GivenUpError(name, f"a feeder raised {self._failure}") from None
-            raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s", stuck=True) from error
+            raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s{hint}", stuck=True) from error
 
     def broken(self) -> bool:
         """Whether they meet no more."""

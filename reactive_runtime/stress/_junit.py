@@ -1,4 +1,4 @@
-"""What became of each scenario, as the XML that JUnit writes and CI servers read."""
+"""Write the result of each scenario as JUnit's XML, which CI servers read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Threads that hesitate in the publisher's own code: races that are a few instructions wide are met in seconds.
 
-A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
+A thread switches where its switch interval runs out, which hardly ever is between two given lines. An actor
 under pressure is traced (`sys.settrace`), and at some lines, at random, hesitates: it gives way to the others, or spins
 for a moment; not in the standard library, nor in the harness. A thread that gives way with a GIL has to wait until it
 gets it back, and the others get some way meanwhile, often past the same lines. Without a GIL it would go on at once

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress._cancellation_metrics import CancellationMetrics
 from reactive_runtime.stress._harness import PATIENCE, Failure, Load, Result
 from reactive_runtime.stress._shares import Share
-from reactive_runtime.testing._recorder import Chunk
+from reactive_runtime.testing._buffers import Chunk
 from reactive_runtime.testing._records import SubscriptionMetadata
 from reactive_runtime.testing.trace import TraceWriter
 
@@ -37,7 +37,7 @@ GRACE: Final = 3 * PATIENCE
 
 @dataclass(frozen=True)
 class Order:
-    """What one process is to do."""
+    """The order to one process."""
 
     where: str
     names: Sequence[str]
@@ -50,7 +50,7 @@ class Order:
 
 
 def version_of(python: str) -> str:
-    """What the interpreter says it is; ReactiveError, in one line, where it can't be started or is too old."""
+    """Ask the interpreter for its version. ReactiveError, in one line, where it does not start or is too old."""
     ask = (
         "import sys, platform; print(platform.python_version()"
         " + ('' if getattr(sys, '_is_gil_enabled', lambda: True)() else 't'), *sys.version_info[:2])"
@@ -59,8 +59,12 @@ def version_of(python: str) -> str:
         answer = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ReactiveError(f"--python {python}: can't be started: {error}") from error
-    version, major, minor = answer.split()
-    if (int(major), int(minor)) < (3, 11):
+    try:
+        version, major, minor = answer.split()
+        is_old = (int(major), int(minor)) < (3, 11)
+    except ValueError:
+        raise ReactiveError(f"--python {python}: is no Python: it does not say its version") from None
+    if is_old:
         raise ReactiveError(f"--python {python}: is {version}, and 3.11 or newer is needed")
     return version
 
@@ -219,17 +223,5 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
 
 
 def _line(order: Order) -> str:
-    load = order.load
-    return (
-        json.dumps(
-            {
-                "where": order.where,
-                "names": list(order.names),
-                "threads": load.threads,
-                "seconds": load.seconds,
-                "seed": load.seed,
-                "fault": order.fault,
-            }
-        )
-        + "\n"
-    )
+    said = {"where": order.where, "names": list(order.names), "fault": order.fault, **asdict(order.load)}
+    return json.dumps(said) + "\n"

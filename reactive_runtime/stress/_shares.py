@@ -1,10 +1,9 @@
-"""Which is next: each scenario gets its least load first, and then an equal part of the time that is left.
+"""Choose the next scenario: each gets its least load first, and then an equal part of the time that is left.
 
-What a round costs is known only by its scenario: some do a hundred thousand signals in a second, others wait for a
-timer. With turns each, the slow ones would take nearly all of the time; with equal times, they would hardly get a
-round. As long as some are short of their least load, the one that is furthest from it is next, and none that has it
-gets a round: so all of them have it, where the time is enough for all, whatever a round costs from one to the next.
-What a scenario costs is measured for what comes after, and to notice one that is slow by itself.
+Rounds differ in cost: some scenarios do a hundred thousand signals in a second, others wait for a timer. With turns,
+the slow ones would take nearly all of the time; with equal times, they would hardly get a round. As long as some
+scenarios lack their least load, the one that is furthest from it is next: so all get it, where the time is enough. The
+harness measures what a round of each scenario costs, to share the rest, and to notice a scenario that is always slow.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PER: Final = 30.0
 """Of each scenario: so many signals, and so many rounds, in so many seconds of load."""
 
 MOST: Final = 4.0
-"""A scenario that is slow by itself gets up to so many times an equal part of the time: it has fewer rounds then."""
+"""A scenario that is always slow gets up to so many times an equal part of the time, and has fewer rounds."""
 
 KNOWN: Final = 3
 """Rounds after which the cost of a scenario is known well enough to call it slow: one of them may have been held up."""
@@ -31,7 +30,7 @@ KNOWN: Final = 3
 
 @dataclass
 class Share:
-    """What one scenario has had so far. Owned by the thread that runs the load."""
+    """The load that one scenario has had so far. The thread that runs the load owns it."""
 
     rounds: int = 0
     signals: int = 0
@@ -62,7 +61,7 @@ class Share:
         return min(self.rounds / LEAST_ROUNDS, self.signals / LEAST_SIGNALS) * PER / seconds
 
     def done(self, seconds: float, most: float) -> float:
-        """The same, where a scenario that is slow by itself needs no more than `most` seconds."""
+        """The same, where a scenario that is always slow needs no more than `most` seconds."""
         slow = self.had() / most if self.rounds >= KNOWN else 0.0
         return max(self.progress(seconds), slow)
 

@@ -21,7 +21,8 @@ from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress._declaring import Scenario, find
 from reactive_runtime.stress._faults import planted
 from reactive_runtime.stress._harness import Failure, Load, run
-from reactive_runtime.testing._recorder import Chunk, Recorder
+from reactive_runtime.testing._buffers import Chunk
+from reactive_runtime.testing._recorder import Recorder
 from reactive_runtime.testing._records import to_large
 
 __all__ = ["main"]

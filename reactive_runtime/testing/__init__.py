@@ -1,10 +1,11 @@
 """For tests: drive publishers step by step, record what passes between them and subscribers, judge it by the rules."""
 
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
+from reactive_runtime.testing._buffers import Chunk
 from reactive_runtime.testing._checker import RuleChecker, Violation, check
 from reactive_runtime.testing._probe import Probe
 from reactive_runtime.testing._publisher import TestPublisher
-from reactive_runtime.testing._recorder import Chunk, Recorder
+from reactive_runtime.testing._recorder import Recorder
 from reactive_runtime.testing._records import Record, Signal, SubscriptionMetadata
 from reactive_runtime.testing._rule_checks import RULES
 from reactive_runtime.testing._steps import StepVerifier

@@ -18,8 +18,8 @@ from reactive_runtime import rules
 from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime.testing._diagram import diagram
 from reactive_runtime.testing._protocol import shown
-from reactive_runtime.testing._records import Record, allowed_late
-from reactive_runtime.testing._reference import Finding, Reference, cut, in_order
+from reactive_runtime.testing._records import Record, allowed_late, cut, in_order
+from reactive_runtime.testing._reference import Finding, Reference
 from reactive_runtime.testing._rule_checks import RULES
 
 __all__ = ["RuleChecker", "Violation", "check"]
@@ -138,7 +138,7 @@ def check(
         late_signals: How many signals may follow a cancel that came from outside, 0 to 15, where the record does not
             say.
         context: How many records are shown of a breach.
-        upto: Judge what is known at this ticket (`reactive_runtime.testing._reference.cut`). None: all of it.
+        upto: Judge what is known at this ticket (`reactive_runtime.testing._records.cut`). None: all of it.
 
     Returns:
         One entry for each rule that is broken in each subscription.

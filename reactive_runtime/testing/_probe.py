@@ -9,7 +9,15 @@ from typing import Any, Generic, TypeVar
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import kind_of
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
-from reactive_runtime.testing._protocol import Breach, SubscriptionCheck, is_valid, meeting, not_awaited, shown
+from reactive_runtime.testing._protocol import (
+    Breach,
+    SubscriptionCheck,
+    check_publisher,
+    is_valid,
+    meeting,
+    not_awaited,
+    shown,
+)
 
 __all__ = ["Probe"]
 
@@ -44,8 +52,7 @@ class Probe(Generic[T]):
     """
 
     def __init__(self, publisher: Publisher[T]) -> None:
-        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
-            raise TypeError(f"Probe: a publisher is needed, not {shown(publisher)}")
+        check_publisher("Probe", publisher)
         self._publisher = publisher
         self._lock = primitives.Lock()
         self._requests: list[Any] = []  # _lock

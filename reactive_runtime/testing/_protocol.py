@@ -20,6 +20,7 @@ __all__ = [
     "NOT_AWAITED",
     "Breach",
     "SubscriptionCheck",
+    "check_publisher",
     "described",
     "is_valid",
     "meeting",
@@ -51,6 +52,12 @@ class Breach(NamedTuple):
 def shown(value: object) -> str:
     """The value as a text, in bounds."""
     return _texts.shown(value, TEXT)
+
+
+def check_publisher(where: str, publisher: object) -> None:
+    """TypeError where that is no publisher: it has no `subscribe`, or is a class of publishers."""
+    if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
+        raise TypeError(f"{where}: a publisher is needed, not {shown(publisher)}")
 
 
 def described(signal: str, value: object) -> str:
@@ -95,7 +102,7 @@ def meeting(subscriber: Any, both: primitives.Barrier) -> Callable[[Any], object
 
 
 class SubscriptionCheck:
-    """What passes between a publisher and one subscriber: what breaks a rule is found when it begins."""
+    """Checks the signals and calls between a publisher and one subscriber; it finds a breach when it begins."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()

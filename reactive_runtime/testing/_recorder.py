@@ -4,27 +4,7 @@ A recorder stands between the two: what it passes to the publisher is a subscrib
 subscriber is a subscription, and each call through either becomes a row when it returns. Rows are kept in a
 buffer of the thread that made the call, so that recording adds no lock, and with it no order, to what it looks
 at. A full buffer goes to the sink, on the thread that filled it: a sink that can't keep up slows the load down,
-and nothing is dropped. What a thread leaves behind goes there when another begins, or with `flush`.
-
-How a call that has not returned is found, without a lock on the path of a signal: each buffer has the innermost of
-the calls its thread is inside of, which has the one it began inside of, and so on; none of them changes. A call gets
-there when it begins; when it returns, its row is added first, and then the call around it is the innermost. `flush`
-looks at the calls first, and then at the rows: a call that returns meanwhile is seen in both, where its row counts,
-and never in neither. Where a thread has added a row and does not go on, its call is still the innermost when the next
-look comes, and the row is gone: so a look keeps in mind which calls have had their row. So each call has one row: with
-its end, or, once `flush` has said that it had none, without.
-
-How it is known up to which ticket nothing is missing (`checkpoint`): a thread says in its buffer that it is about to
-draw a ticket, and takes that back when what the ticket is for can be seen there. A look draws a ticket of its own
-first. A buffer that is then seen at rest shows all that its thread has drawn before. Rows that were taken and have not
-reached the sink are counted in the buffer, and waited for.
-
-Assumed: `append`, a slice and the removal of a slice of one list are atomic, each by itself, and so are the reading and
-the writing of an attribute in `__slots__`. They are on every build of CPython; free-threaded ones lock the list.
-
-A row is packed to 64 bytes where it can be, as nearly all can: a tuple of ten is four times the memory, is looked at by
-each garbage collection, and costs a quarter of a microsecond to be made into columns, which is the same for one and for
-thousands of packed rows. What has an error, or no number where there should be one, is kept as a tuple.
+and nothing is dropped. Rows of a thread that has ended go there when another begins, or with `flush`.
 
 What is kept alive: the subscription that a subscriber gets here refers to what stands before the subscriber. So a
 publisher that refers to a subscriber weakly when its stream is over still reaches the recorder with what it signals
@@ -40,11 +20,10 @@ Cost: less than a microsecond a signal, the files included (`benchmarks/recorder
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from struct import Struct
 from struct import error as StructError
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from weakref import ref
 
 from reactive_runtime._core.runtime import primitives
@@ -52,95 +31,44 @@ from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime._core.sources.naming import kind_of
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.errors import ReactiveError
-from reactive_runtime.testing._protocol import meeting, shown
+from reactive_runtime.testing._buffers import (
+    CANCEL,
+    NONE,
+    ON_COMPLETE,
+    ON_ERROR,
+    ON_NEXT,
+    ON_SUBSCRIBE,
+    REQUEST,
+    SETTLED,
+    SIGNALS,
+    SUBSCRIBE,
+    Buffer,
+    Buffers,
+    Checkpoint,
+    Chunk,
+    Life,
+    Packed,
+    Row,
+    Sink,
+    comes_true,
+    demand_of,
+    depth_of,
+    hash_of,
+    pack,
+    text_of,
+)
+from reactive_runtime.testing._protocol import check_publisher, meeting, shown
 from reactive_runtime.testing._records import CUT, Record, Signal, SubscriptionMetadata, allowed_late
 
 __all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
 
 T = TypeVar("T")
 
-SIGNALS: Final = tuple(Signal)
-ON_SUBSCRIBE, ON_NEXT, ON_ERROR, ON_COMPLETE, REQUEST, CANCEL, SUBSCRIBE, SETTLED = range(len(SIGNALS))
-
 CHUNK: Final = 10_000
 """Rows that a thread gathers before it hands them to the sink."""
 
-TEXT: Final = 1_000
-"""Characters that are kept of an error."""
-
 KEPT: Final = 1_000
 """Subscribers that are kept for what is signalled to them late."""
-
-
-NONE: Final = False
-"""The value of a signal whose argument was None (2.13): no int, and JSON can have it."""
-
-
-class Row(NamedTuple):
-    """A signal as it is recorded; `Recorder.record_of` makes a `Record` of it."""
-
-    subscription: int
-    signal: int
-    n: Any
-    begin: int
-    end: int | None
-    begin_ns: int
-    end_ns: int | None
-    value: Any
-    error: str | None
-    depth: int
-
-
-PACKED: Final = 8
-"""Numbers in a packed row."""
-
-_ROW: Final = Struct(f"{PACKED}q")
-_BEGIN: Final = Struct("q")
-_pack: Final = _ROW.pack
-
-Packed = bytes | tuple[Any, ...]
-"""A row as it is recorded: its fields, or these of them, packed: subscription, signal, n or value, begin, end,
-begin_ns, end_ns, depth."""
-
-
-def _unpacked(row: Packed) -> tuple[Any, ...]:
-    if type(row) is tuple:
-        return row
-    number, signal, argument, begin, end, begin_ns, end_ns, depth = _ROW.unpack(row)  # type: ignore[arg-type]
-    n, value = argument if signal == REQUEST else None, argument if signal == ON_NEXT else None
-    return number, signal, n, begin, end, begin_ns, end_ns, value, None, depth
-
-
-def _begin(row: Packed) -> int:
-    begin: int = row[3] if type(row) is tuple else _BEGIN.unpack_from(row, 3 * _BEGIN.size)[0]  # type: ignore[arg-type]
-    return begin
-
-
-class Chunk:
-    """What one thread has recorded."""
-
-    __slots__ = ("packed", "thread")
-
-    def __init__(self, thread: int, packed: Sequence[Packed]) -> None:
-        self.thread: int = thread
-        self.packed: Sequence[Packed] = packed
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """The fields of `Row` of each, as plain tuples."""
-        return [_unpacked(row) for row in self.packed]
-
-
-class Checkpoint(NamedTuple):
-    """What a recorder knows of a moment in its run."""
-
-    ticket: int
-    """Of every call that began before, the sink has the row, or the call is among those under way."""
-    under_way: list[tuple[int, tuple[Any, ...]]]
-    """Calls that had begun by then and had not returned: thread and row, whose `end` is None."""
-
-
-Sink = Callable[[Chunk], object]
 
 PATIENCE: Final = 1.0
 """Seconds that a look waits for threads that are in the middle of a row."""
@@ -181,17 +109,17 @@ class Recorder:
         self.run = run
         # _lock for writing; index: the number of the subscription
         self.subscriptions: list[SubscriptionMetadata] = [] if subscriptions is None else subscriptions
+        # Each operation on it is atomic. By scenario: the type of its first element that can't be compared.
+        self.uncompared: dict[str, str] = {}
         self._lock = primitives.RLock()  # a collection of garbage, while it is held, may end what signals then
-        self._buffers: list[
-            _Buffer
-        ] = []  # _lock; of the threads that run, and of those that ended since the last began
+        self._buffers: list[Buffer] = []  # _lock; of the threads that run, and of those that ended since the last began
         self._kept: list[Chunk] = []  # _lock
         self._failure: Exception | None = None  # _lock; the first that the sink raised
         # Each operation on it is atomic; a signal waits for no lock. Whose stream is over, and may be signalled late.
         self._late: deque[_RecordedSubscriber[Any]] = deque(maxlen=KEPT)
         self._sink = sink or self._keep
         self._pace = pace
-        self._local = _Local()
+        self._local = Buffers()
         self._local.made = self._buffer
         self._draw = primitives.tickets()
 
@@ -222,12 +150,11 @@ class Recorder:
 
         Raises:
             TypeError: `publisher` has no `subscribe`, or a number is no int.
-            ValueError: `elements` is below 0, or `late_signals` not from 0 to 15.
+            ValueError: `elements` is below 0 or above 2**63 - 1, or `late_signals` not from 0 to 15.
         """
-        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
-            raise TypeError(f"wrap: a publisher is needed, not {shown(publisher)}")
-        if elements is not None:
-            at_least("wrap", "elements", 0, elements)
+        check_publisher("wrap", publisher)
+        if elements is not None and at_least("wrap", "elements", 0, elements) > MAX_DEMAND:  # a trace has 64 bits
+            raise ValueError(f"wrap: elements must be at most 2**63 - 1, not {elements}")
         if late_signals is not None:
             allowed_late("wrap", late_signals)
         metadata = SubscriptionMetadata(
@@ -261,7 +188,7 @@ class Recorder:
             buffer = self._local.buffer
             drawing, buffer.drawing = buffer.drawing, True
             ticket, ns = self._draw(), primitives.now_ns()
-            buffer.rows.append(_pack(number, SETTLED, 0, ticket, self._draw(), ns, ns, 0))
+            buffer.rows.append(pack(number, SETTLED, 0, ticket, self._draw(), ns, ns, 0))
             buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
                 self._full(buffer)
@@ -312,11 +239,11 @@ class Recorder:
         buffers = self._all_buffers()
         under_way: list[tuple[int, tuple[Any, ...]]] = []
         for buffer in buffers:
-            if not _comes_true(buffer.at_rest, over):
+            if not comes_true(buffer.at_rest, over):
                 return None
             calls = self._hand_over(buffer)
             under_way += [(buffer.thread, row) for row in calls if row[3] <= ticket]
-        if not all(_comes_true(buffer.delivered_all, over) for buffer in buffers):
+        if not all(comes_true(buffer.delivered_all, over) for buffer in buffers):
             return None
         return Checkpoint(ticket, under_way)
 
@@ -343,14 +270,14 @@ class Recorder:
         found: list[Record] = []
         calls: list[Record] = []
         for buffer in buffers:
-            if buffer.thread != mine and not _comes_true(buffer.at_rest, over):
+            if buffer.thread != mine and not comes_true(buffer.at_rest, over):
                 raise ReactiveError(
                     f"records: thread {buffer.thread} was in the middle of a row for {LONG:g} s: try again"
                 )
             calls.extend(self.record_of(buffer.thread, row) for row in self._hand_over(buffer))
         if self._sink == self._keep:  # what another look has taken is about to be there
             for buffer in buffers:
-                _comes_true(buffer.delivered_all, over)
+                comes_true(buffer.delivered_all, over)
         with self._lock:
             chunks = list(self._kept)
         found.extend(self.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows)
@@ -361,7 +288,7 @@ class Recorder:
             if call.begin not in known:
                 never = settled.get(call.subscription, 0) > call.begin
                 found.append(call if never else call._replace(end=CUT))
-        # What began later may lack what it follows from: a request of a thread that was looked at before.
+        # A later record may follow from one that is not here: a request of a thread that was looked at before.
         return sorted((record for record in found if record.begin <= ticket), key=lambda record: record.begin)
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
@@ -412,13 +339,13 @@ class Recorder:
         with self._lock:
             self._kept.append(chunk)
 
-    def _full(self, buffer: _Buffer) -> None:
+    def _full(self, buffer: Buffer) -> None:
         if self._pace is not None:
             self._pace()
         if not buffer.is_taken():  # else, or with its next row
             self._hand_over(buffer)
 
-    def _hand_over(self, buffer: _Buffer, final: bool = False) -> list[tuple[Any, ...]]:
+    def _hand_over(self, buffer: Buffer, final: bool = False) -> list[tuple[Any, ...]]:
         """Bring its rows to the sink; returns the calls under way. `final`: those go there too."""
         rows, under_way = buffer.take(final)
         try:
@@ -436,9 +363,9 @@ class Recorder:
             with self._lock:
                 self._failure = self._failure or error
 
-    def _buffer(self, life: _Life) -> _Buffer:
-        """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
-        buffer = _Buffer(life)
+    def _buffer(self, life: Life) -> Buffer:
+        """A buffer for the thread that calls. Rows of ended threads go to the sink: memory stays bounded."""
+        buffer = Buffer(life)
         with self._lock:
             ended = [item for item in self._buffers if item.ended()]
             self._buffers.append(buffer)
@@ -452,7 +379,7 @@ class Recorder:
                 self._buffers = [item for item in self._buffers if item not in handed or not item.delivered_all()]
         return buffer
 
-    def _all_buffers(self) -> list[_Buffer]:
+    def _all_buffers(self) -> list[Buffer]:
         with self._lock:
             return list(self._buffers)
 
@@ -461,117 +388,6 @@ class Recorder:
             numbered = replace(metadata, subscription=len(self.subscriptions))
             self.subscriptions.append(numbered)
         return numbered
-
-
-_Call = tuple[int, int, Any, int, int, int, Any]
-"""A call that has begun: subscription, signal, n, begin, begin_ns, depth, and the `_Call` that it began inside of."""
-
-
-class _Buffer:
-    """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
-
-    __slots__ = ("_had", "_life", "_lock", "_taken", "call", "drawing", "rows", "thread")
-
-    def __init__(self, life: _Life) -> None:
-        self.thread = primitives.get_ident()
-        self.rows: list[Packed] = []  # appended by the thread; taken from the front under _lock
-        self.call: _Call | None = None  # written by the thread, read by any; the innermost, which has the others
-        self.drawing = False  # the thread; True from before a ticket is drawn until what it is for can be seen here
-        self._life = ref(life)  # gone when the thread is
-        self._lock = primitives.Lock()  # one takes at a time
-        self._taken = 0  # _lock; how many have taken, and are on their way to the sink
-        self._had: set[int] = set()  # _lock; the `begin` of calls that have had their row, and may still be seen
-
-    def ended(self) -> bool:
-        """Whether the thread has ended."""
-        return self._life() is None
-
-    def take(self, final: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
-        """The rows so far, which are taken away, and rows for the calls under way; `final`: those stay as they are."""
-        with self._lock:
-            self._taken += 1
-            innermost = self.call  # before the rows: see above
-            size = len(self.rows)
-            rows = self.rows[:size]
-            del self.rows[:size]
-            if self._had:
-                rows = [row for row in rows if _begin(row) not in self._had]
-            # Else its own thread takes, between two rows: no call that it is inside of has had its row.
-            if self._had or self.drawing or self.thread != primitives.get_ident():
-                among = {call[3] for call in (*_chain(innermost), *_chain(self.call))}
-                self._had = among.intersection((*self._had, *map(_begin, rows)))
-            under_way = [
-                (*call[:4], None, call[4], None, None, None, call[5])
-                for call in reversed(list(_chain(innermost)))
-                if call[3] not in self._had
-            ]
-            if final:
-                self._had.update(row[3] for row in under_way)
-            return rows, under_way
-
-    def is_taken(self) -> bool:
-        """Whether a thread takes: perhaps this one, where a collection of garbage ends what signals then."""
-        return self._lock.locked()
-
-    def delivered(self) -> None:
-        """What was taken has reached the sink."""
-        with self._lock:
-            self._taken -= 1
-
-    def delivered_all(self) -> bool:
-        """Whether nothing is on its way to the sink."""
-        with self._lock:
-            return self._taken == 0
-
-    def at_rest(self) -> bool:
-        """Whether all that its thread has drawn tickets for can be seen."""
-        return not self.drawing
-
-
-def _comes_true(condition: Callable[[], bool], over: float) -> bool:
-    """Whether it does before that time. What is waited for takes a thread a few instructions, once it may run."""
-    while not condition():
-        if primitives.monotonic() > over:
-            return False
-        primitives.Event().wait(0.0005)
-    return True
-
-
-class _Life:
-    """Lives as long as its thread."""
-
-    __slots__ = ("__weakref__",)
-
-
-class _Local(primitives.ThreadLocal):
-    """Each thread's buffer, made when it is asked for.
-
-    A collection of garbage while it is made may end what signals then: that is recorded in one of its own.
-    """
-
-    __slots__ = ("made",)  # of all threads; what is no slot is of each thread
-    life: _Life
-    made: Callable[[_Life], _Buffer]  # written once, before the recorder is known to any thread
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "buffer":
-            raise AttributeError(name)
-        life = _Life()
-        buffer = self.made(life)
-        self.life, self.buffer = life, buffer
-        return buffer
-
-
-def _chain(call: _Call | None) -> Iterator[_Call]:
-    """The call, and those that it began inside of, from the inside out."""
-    while call is not None:
-        yield call
-        call = call[6]
-
-
-def _depth(innermost: _Call, number: int) -> int:
-    """How many calls of that subscription the thread is inside of."""
-    return next((call[5] + 1 for call in _chain(innermost) if call[0] == number), 0)
 
 
 class _Recorded:
@@ -591,19 +407,19 @@ class _Recorded:
         begin, begin_ns = draw(), now()
         number, outer, depth = self._number, buffer.call, 0
         if outer is not None:
-            depth = outer[5] + 1 if outer[0] == number else _depth(outer, number)
+            depth = outer[5] + 1 if outer[0] == number else depth_of(outer, number)
         buffer.call = (number, signal, n, begin, begin_ns, depth, outer)
         buffer.drawing = drawing
         try:
             call(*arguments)
         except BaseException as raised:
-            error = f"raised {_text(raised)}"
+            error = f"raised {text_of(raised)}"
             raise
         finally:
             rows, buffer.drawing = buffer.rows, True
             value = NONE if arguments and arguments[0] is None and signal != REQUEST else None
             if error is None and value is None and (n is not None or signal != REQUEST):
-                rows.append(_pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
+                rows.append(pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
             else:
                 rows.append((number, signal, n, begin, draw(), begin_ns, now(), value, error, depth))
             buffer.call = outer  # after the row is there
@@ -681,22 +497,22 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         begin, begin_ns = draw(), now()
         number, outer, depth = self._number, buffer.call, 0
         if outer is not None:
-            depth = outer[5] + 1 if outer[0] == number else _depth(outer, number)
+            depth = outer[5] + 1 if outer[0] == number else depth_of(outer, number)
         buffer.call = (number, ON_NEXT, None, begin, begin_ns, depth, outer)
         buffer.drawing = drawing
         error = None
         try:
             self._on_next(element)
         except BaseException as raised:
-            error = f"raised {_text(raised)}"
+            error = f"raised {text_of(raised)}"
             raise
         finally:
-            value = element if type(element) is int else _value(element, self._ascending)
+            value = element if type(element) is int else self._value(element)
             rows, buffer.drawing = buffer.rows, True
             end, end_ns = draw(), now()
             if error is None and value is not NONE:
                 try:
-                    rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
+                    rows.append(pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
                 except StructError:  # it is an int beyond 64 bits, or has no value
                     rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, None, depth))
             else:
@@ -706,9 +522,21 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             if len(rows) >= CHUNK:
                 self._recorder._full(buffer)
 
+    def _value(self, element: object) -> int | None:
+        """An element that is no plain int: as an int where it is one of a subclass, else its hash, without an order."""
+        if element is None:
+            return NONE
+        if isinstance(element, int):
+            return int.__int__(element)
+        if self._ascending:
+            scenario = self._recorder.subscriptions[self._number].scenario
+            self._recorder.uncompared.setdefault(scenario, type(element).__name__)
+            return None
+        return hash_of(element)
+
     def on_error(self, error: BaseException, /) -> None:
         self.over()
-        self._call(ON_ERROR, self._subscriber.on_error, None, _text(error), error)
+        self._call(ON_ERROR, self._subscriber.on_error, None, text_of(error), error)
 
     def on_complete(self) -> None:
         self.over()
@@ -735,7 +563,7 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         return _RecordedSubscriber(self._recorder, self._number, self._subscriber, inside).on_next
 
     def over(self) -> None:
-        """The publisher releases this from now on. What it signals late is still to be recorded."""
+        """The publisher releases this from now on. Late signals are still recorded."""
         if self._over:
             return
         self._over = True
@@ -761,40 +589,10 @@ class _RecordedSubscription(_Recorded):
         self._subscription = subscription
 
     def request(self, n: int, /) -> None:
-        kept = n if type(n) is int and 0 <= n <= MAX_DEMAND else _n(n)
+        kept = n if type(n) is int and 0 <= n <= MAX_DEMAND else demand_of(n)
         self._call(REQUEST, self._subscription.request, kept, None, n)
 
     def cancel(self) -> None:
         if self._subscriber is not None:
             self._subscriber.over()
         self._call(CANCEL, self._subscription.cancel, None, None)
-
-
-def _n(n: Any) -> int | None:
-    """The argument of a `request`, within 64 bits: more than MAX_DEMAND is that (3.17). None for what is no int."""
-    if not isinstance(n, int) or isinstance(n, bool):
-        return None
-    return max(-MAX_DEMAND - 1, min(int.__int__(n), MAX_DEMAND))
-
-
-def _value(element: object, ascending: bool) -> int | None:
-    """An element that is no plain int: as an int where it is one of a subclass, else its hash, which has no order."""
-    if element is None:
-        return NONE
-    if isinstance(element, int):
-        return int.__int__(element)
-    if ascending:
-        return None
-    try:
-        return hash(element)
-    except BaseException:  # the elements are foreign, and so is their __hash__
-        return 0
-
-
-def _text(error: object) -> str:
-    """What an error says of itself; its __repr__ is foreign too."""
-    try:
-        text = repr(error)
-    except BaseException:
-        text = f"<{type(error).__name__}, whose repr raises>"
-    return text[:TEXT].encode("utf-8", "backslashreplace").decode()

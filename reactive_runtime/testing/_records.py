@@ -8,24 +8,33 @@ from the *beginning* of `on_next`, so that a publisher is never accused of what 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime.errors import TraceError
+from reactive_runtime.testing._rule_checks import RECURSION
 
 __all__ = [
     "COLUMNS",
     "CUT",
     "LARGE",
+    "LATER",
     "UNDER_WAY",
     "Record",
     "Signal",
     "SubscriptionMetadata",
     "allowed_late",
+    "cut",
+    "end_of",
     "fitting",
     "from_large",
+    "in_order",
+    "raised",
+    "rank",
+    "returned",
     "to_large",
     "value_as_text",
 ]
@@ -39,7 +48,7 @@ UNDER_WAY: Final = 2**61
 
 
 class Signal(StrEnum):
-    """What was called. The first four go down, the next two up; the last two frame a subscription."""
+    """The call that was recorded. The first four go down, the next two up; the last two frame a subscription."""
 
     ON_SUBSCRIBE = "on_subscribe"
     ON_NEXT = "on_next"
@@ -55,7 +64,7 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionMetadata:
-    """What is known of a subscription beyond its signals."""
+    """The fields of a subscription beside its signals."""
 
     subscription: int
     """Unique within the run."""
@@ -164,3 +173,76 @@ def value_as_text(value: int | None) -> str:
         return str(value)
     text = hex(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+# -- the order of records ----------------------------------------------------------------------------------------
+
+LATER: Final = 2**65
+"""Beyond all tickets, also when one is subtracted."""
+_KINDS: Final = frozenset(Signal)
+
+
+def raised(record: Record) -> bool:
+    """Whether the call raised to its caller. The error of an `on_error` is not that."""
+    return record.error is not None and (record.signal != Signal.ON_ERROR or record.error.startswith("raised "))
+
+
+def end_of(record: Record) -> int:
+    """An end of none is later than every other; of two such, the one of the first to begin."""
+    end = record.end
+    return LATER - record.begin if end is None or end >= UNDER_WAY else end
+
+
+def returned(record: Record) -> bool:
+    return record.end is not None and record.end < UNDER_WAY
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The records by `begin`.
+
+    Two of a subscription never begin at one ticket; in a trace that says so, what else they say decides, so that the
+    verdict does not depend on the order in which they were found.
+    """
+    return sorted(records, key=rank)
+
+
+def rank(record: Record) -> tuple[object, ...]:
+    """The place of a record in the order of its subscription."""
+    counts = (None if item is None else max(item, 0) for item in (record.elements, record.late_signals))
+    return (
+        record.begin,
+        end_of(record),
+        record.end is None,
+        record.signal if record.signal in _KINDS else "",
+        raised(record),
+        record.thread,
+        max(record.n or 0, 0),
+        *((number is not None, number or 0) for number in (record.value, *counts, _ns(record))),
+        (record.depth or 0) > RECURSION,
+        record.shared_callers,
+        record.ascending,
+        record.none,
+        record.scenario,
+    )
+
+
+def _ns(record: Record) -> int | None:
+    """The moment that counts: a cancel has an effect when it has returned, other signals when they begin."""
+    return record.end_ns if record.signal == Signal.CANCEL else record.begin_ns
+
+
+def cut(records: Iterable[Record], upto: int) -> list[Record]:
+    """The trace as it was at ticket `upto`, of a run that is known no further.
+
+    What began later is not there. A call that had not returned by then is under way: its end is later than every
+    ticket, what it raised is not known, and it is not accused of never returning (3.2, 3.7), not even where the trace
+    has no end of it. Rules that accuse of what is missing (1.2, 1.4, 1.5, 2.5, 3.8, 3.9, 3.17) do so at a `settled`,
+    and so only where that is there.
+    """
+    return [_as_of(record, upto) for record in records if record.begin <= upto]
+
+
+def _as_of(record: Record, upto: int) -> Record:
+    if record.end is not None and record.end <= min(upto, UNDER_WAY - 1):
+        return record
+    return record._replace(end=CUT, end_ns=None, error=None if raised(record) else record.error)

@@ -1,115 +1,38 @@
 """The rules of docs/judging.md as a state machine over the records of one subscription: the specification.
 
 `Past` is what is known from the earlier records, in the words of the page; below it each rule is one function, of the
-past and the record at hand. The work and the memory for a record are constant. What judges faster
-(`reactive_runtime.judging`) is tested to give the same verdict: the same rules, counts, firsts and amounts.
+past and the record at hand. The work and the memory for a record are constant. Tests hold the
+faster judge (`reactive_runtime.judging`) to the same verdict: the same rules, counts, firsts and amounts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime.testing._latency import DEMAND, LONGEST, SILENCE, bucket
-from reactive_runtime.testing._records import CUT, UNDER_WAY, Record, Signal, value_as_text
+from reactive_runtime.testing._records import LATER, Record, Signal, end_of, raised, returned, value_as_text
 from reactive_runtime.testing._rule_checks import RECURSION
 
-__all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits", "cut", "in_order", "raised", "rank"]
+__all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits"]
 
-_LATER: Final = 2**65
-"""Beyond all tickets, also when one is subtracted."""
-
-_NEVER: Final = -_LATER
+_NEVER: Final = -LATER
 """Before all tickets."""
 
 _SIGNALS: Final = (Signal.ON_SUBSCRIBE, Signal.ON_NEXT, Signal.ON_ERROR, Signal.ON_COMPLETE)
 _CALLS: Final = (Signal.REQUEST, Signal.CANCEL)
-_KINDS: Final = frozenset(Signal)
 
 Waits = dict[tuple[str, int], tuple[int, int]]
 """How long things took: what and the bucket, to the count and the longest, in nanoseconds."""
-
-
-# -- records --------------------------------------------------------------------------------------------------
-
-
-def raised(record: Record) -> bool:
-    """Whether the call raised to its caller. The error of an `on_error` is not that."""
-    return record.error is not None and (record.signal != Signal.ON_ERROR or record.error.startswith("raised "))
-
-
-def _end(record: Record) -> int:
-    """An end of none is later than every other; of two such, the one of the first to begin."""
-    end = record.end
-    return _LATER - record.begin if end is None or end >= UNDER_WAY else end
-
-
-def _returned(record: Record) -> bool:
-    return record.end is not None and record.end < UNDER_WAY
-
-
-def _valid(record: Record) -> bool:
-    """Of a request."""
-    return record.n is not None and record.n > 0
-
-
-def in_order(records: Iterable[Record]) -> list[Record]:
-    """The records by `begin`.
-
-    Two of a subscription never begin at one ticket; in a trace that says so, what else they say decides, so that the
-    verdict does not depend on the order in which they were found.
-    """
-    return sorted(records, key=rank)
-
-
-def rank(record: Record) -> tuple[object, ...]:
-    """The place of a record in the order of its subscription."""
-    counts = (None if item is None else max(item, 0) for item in (record.elements, record.late_signals))
-    return (
-        record.begin,
-        _end(record),
-        record.end is None,
-        record.signal if record.signal in _KINDS else "",
-        raised(record),
-        record.thread,
-        max(record.n or 0, 0),
-        *((number is not None, number or 0) for number in (record.value, *counts, _ns(record))),
-        (record.depth or 0) > RECURSION,
-        record.shared_callers,
-        record.ascending,
-        record.none,
-        record.scenario,
-    )
-
-
-def _ns(record: Record) -> int | None:
-    """The moment that counts: a cancel has an effect when it has returned, other signals when they begin."""
-    return record.end_ns if record.signal == Signal.CANCEL else record.begin_ns
-
-
-def cut(records: Iterable[Record], upto: int) -> list[Record]:
-    """The trace as it was at ticket `upto`, of a run that is known no further.
-
-    What began later is not there. A call that had not returned by then is under way: its end is later than every
-    ticket, what it raised is not known, and it is not accused of never returning (3.2, 3.7), not even where the trace
-    has no end of it. Rules that accuse of what is missing (1.2, 1.4, 1.5, 2.5, 3.8, 3.9, 3.17) do so at a `settled`,
-    and so only where that is there.
-    """
-    return [_as_of(record, upto) for record in records if record.begin <= upto]
-
-
-def _as_of(record: Record, upto: int) -> Record:
-    if record.end is not None and record.end <= min(upto, UNDER_WAY - 1):
-        return record
-    return record._replace(end=CUT, end_ns=None, error=None if raised(record) else record.error)
 
 
 # -- what is known --------------------------------------------------------------------------------------------
 
 
 class Amounts(NamedTuple):
-    """What a subscription amounted to."""
+    """The totals of a subscription."""
 
     signals: int
     elements: int
@@ -125,89 +48,56 @@ class Amounts(NamedTuple):
     """From the return of that cancel to the beginning of the last signal after it; 0 where there was none."""
 
 
+@dataclass(slots=True, eq=False)
 class Past:
-    """What is known of one subscription from its earlier records."""
+    """The earlier records of one subscription, summed up."""
 
-    __slots__ = (
-        "allowed",
-        "asked_at",
-        "calls_end",
-        "calls_thread",
-        "cancel_end",
-        "cancel_inside",
-        "cancel_ns",
-        "cancels",
-        "completed",
-        "delivered",
-        "failed",
-        "invalid_end",
-        "largest",
-        "last_cancel",
-        "last_late_ns",
-        "last_request",
-        "last_subscribe",
-        "late",
-        "late_signals",
-        "request_raised",
-        "requested",
-        "requests",
-        "signal_raised",
-        "signal_thread",
-        "signals",
-        "signals_end",
-        "subscribe_end",
-        "subscribe_thread",
-        "subscribed",
-        "terminal_begin",
-        "terminal_end",
-        "terminal_thread",
-        "terminated",
-        "waits",
-    )
-
-    calls_end: int
-    calls_thread: int
-    cancels: int
-    completed: bool
-    failed: bool
-    last_cancel: int
-    last_request: int
-    last_subscribe: int
-    late: int
-    request_raised: bool
-    requests: int
-    signal_raised: bool
-    signals: int
-    signals_end: int
-    subscribe_end: int
-    subscribe_thread: int
-    terminal_begin: int
-    terminal_end: int
-    terminal_thread: int
-    terminated: bool
-
-    def __init__(self, late_signals: int) -> None:
-        self.late_signals: int = late_signals  # allowed where a record does not say
-        self.signals = self.requests = self.cancels = self.late = 0
-        self.requested: int = 0  # the sum of valid demand, capped
-        self.delivered: int = 0
-        self.largest: int | None = None
-        self.subscribed: int = 0  # how often
-        self.terminated = self.completed = self.failed = False
-        self.request_raised = self.signal_raised = False
-        self.terminal_begin, self.terminal_end, self.terminal_thread = _LATER, _LATER, 0  # of the first
-        self.last_request = self.last_subscribe = self.last_cancel = _NEVER  # their `begin`
-        self.subscribe_end = self.signals_end = self.calls_end = _NEVER  # the latest; signals but on_subscribe
-        self.subscribe_thread = self.calls_thread = 0  # of the one that ends latest
-        self.signal_thread: int = 0  # of the last to begin
-        self.cancel_end: int = _LATER  # of the first to end
-        self.cancel_inside: bool | None = None
-        self.cancel_ns: int | None = None
-        self.last_late_ns: int | None = None
-        self.allowed: int = 0  # late signals, as the first of them has it
-        self.invalid_end: int | None = None  # of the first invalid request that counts
-        self.asked_at: int | None = None  # ns; of a request that found no demand outstanding, until it is answered
-        self.waits: Waits = {}
+    late_signals: int
+    """Allowed where a record does not say."""
+    signals: int = 0
+    requests: int = 0
+    cancels: int = 0
+    late: int = 0
+    requested: int = 0
+    """The sum of valid demand, capped."""
+    delivered: int = 0
+    largest: int | None = None
+    subscribed: int = 0
+    """How often."""
+    terminated: bool = False
+    completed: bool = False
+    failed: bool = False
+    request_raised: bool = False
+    signal_raised: bool = False
+    terminal_begin: int = LATER
+    """Of the first end, as its `terminal_end` and `terminal_thread`."""
+    terminal_end: int = LATER
+    terminal_thread: int = 0
+    last_request: int = _NEVER
+    """Its `begin`, as of `last_subscribe` and `last_cancel`."""
+    last_subscribe: int = _NEVER
+    last_cancel: int = _NEVER
+    subscribe_end: int = _NEVER
+    """The latest, as `signals_end` (of signals but on_subscribe) and `calls_end`."""
+    signals_end: int = _NEVER
+    calls_end: int = _NEVER
+    subscribe_thread: int = 0
+    """Of the one that ends latest, as `calls_thread`."""
+    calls_thread: int = 0
+    signal_thread: int = 0
+    """Of the last to begin."""
+    cancel_end: int = LATER
+    """Of the first to end, as `cancel_inside` and `cancel_ns`."""
+    cancel_inside: bool | None = None
+    cancel_ns: int | None = None
+    last_late_ns: int | None = None
+    allowed: int = 0
+    """Late signals, as the first of them has it."""
+    invalid_end: int | None = None
+    """Of the first invalid request that counts."""
+    asked_at: int | None = None
+    """In ns; of a request that found no demand outstanding, until it is answered."""
+    waits: Waits = field(default_factory=dict)
 
     def inside(self, call: Record) -> bool:
         """Whether the call comes from inside a signal of its thread."""
@@ -255,13 +145,13 @@ class Past:
         self._signal(record)
         self.subscribed += 1
         self.last_subscribe = record.begin
-        end = _end(record)
+        end = end_of(record)
         if end > self.subscribe_end:
             self.subscribe_end, self.subscribe_thread = end, record.thread
 
     def _ended(self, record: Record) -> None:
         self._signal(record)
-        end = _end(record)
+        end = end_of(record)
         self.signals_end = max(self.signals_end, end)
         self.completed = self.completed or record.signal == Signal.ON_COMPLETE
         self.failed = self.failed or record.signal == Signal.ON_ERROR
@@ -271,7 +161,7 @@ class Past:
 
     def _element(self, record: Record) -> None:
         self._signal(record)
-        end = _end(record)
+        end = end_of(record)
         if end > self.signals_end:
             self.signals_end = end
         self.delivered += 1
@@ -287,23 +177,23 @@ class Past:
         self.last_request = record.begin
         if record.error is not None:
             self.request_raised = True
-        if _valid(record):
+        if record.n is not None and record.n > 0:
             self.asked_at = record.begin_ns if self.delivered == self.requested else None
-            self.requested = min(self.requested + record.n, MAX_DEMAND)  # type: ignore[operator]
+            self.requested = min(self.requested + record.n, MAX_DEMAND)
         elif self.invalid_end is None and not self.cancels and not self.terminated:
-            self.invalid_end = _end(record)
+            self.invalid_end = end_of(record)
 
     def _cancel(self, record: Record) -> None:
         self._call(record)
         end = record.end
-        if end is not None and _returned(record) and end < self.cancel_end:
+        if end is not None and returned(record) and end < self.cancel_end:
             self.cancel_end, self.cancel_ns = end, record.end_ns
             self.cancel_inside = self.inside(record)
         self.cancels += 1
         self.last_cancel = record.begin
 
     def _call(self, record: Record) -> None:
-        end = _end(record)
+        end = end_of(record)
         if end > self.calls_end:
             self.calls_end, self.calls_thread = end, record.thread
 
@@ -319,7 +209,7 @@ class Past:
         return min(max(self.last_late_ns - self.cancel_ns, 0), LONGEST)
 
     def amounts(self) -> Amounts:
-        """What it amounted to so far."""
+        """Its totals so far."""
         counts = (self.signals, self.delivered, self.requests, self.cancels)
         return Amounts(*counts, self.completed, self.failed, self.late, self.cancel_inside, self.silence_ns())
 
@@ -345,7 +235,7 @@ _TAKES: Final[dict[str, Callable[[Past, Record], None]]] = {
 
 
 class _Breach(NamedTuple):
-    """What a rule says of a record that breaks it."""
+    """The answer of a rule to a record that breaks it."""
 
     seen: str
     allowed: int | None = None

@@ -19,7 +19,8 @@ from reactive_runtime.judging import Rows, judge
 from reactive_runtime.judging._kernel import BREAKS
 from reactive_runtime.judging._rows import PACKED
 from reactive_runtime.testing import RULES, Record, check
-from reactive_runtime.testing._reference import CONDITIONS, in_order
+from reactive_runtime.testing._records import in_order
+from reactive_runtime.testing._reference import CONDITIONS
 from reactive_runtime.testing.trace import table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "500"))

@@ -33,7 +33,7 @@ PARTS = (
     "subscribers",
     "testing._probe",
     "testing._recorder",
-    "testing._steps",
+    "testing._step_run",
 )
 
 

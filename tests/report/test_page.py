@@ -20,7 +20,7 @@ from reactive_runtime.report import _page as page
 from reactive_runtime.report import load, write_report
 from reactive_runtime.report._page import page_of
 from reactive_runtime.report._retention import prune_traces, prune_verdicts
-from reactive_runtime.report._summary import markdown_of
+from reactive_runtime.report._summary import json_of, markdown_of
 from report.conftest import NASTY, history, write
 
 
@@ -304,6 +304,34 @@ def test_what_was_not_looked_at_is_named_in_page_and_summaries(tmp_path: Path) -
     assert "- stuck: hanging: it hangs\n" in summary
 
 
+def test_a_run_without_a_round_of_a_scenario_is_named(tmp_path: Path) -> None:
+    folder = history(tmp_path, broken=False)
+    run = facts(folder, "night-2")
+    loads = {"scenario_3": {"rounds": 0, "signals": 0, "seconds": 0.0}}
+    of_run = {"load": json.dumps(loads), "scenarios": json.dumps(["scenario_3"])}
+    write(folder / "verdict", "runs", "night-2", [run | of_run])
+    summary = parquet.read_table(folder / "verdict" / "summary" / "run=night-2").to_pylist()
+    write(folder / "verdict", "summary", "night-2", [row for row in summary if row["scenario"] != "scenario_3"])
+    report = load(judged_together(folder, ["night-1", "night-2"]))
+    why = "run night-2 (Python 3.11.7): it had no round: give the load more --seconds"
+    assert (report.verdict, report.findings["scenario_3"].why) == ("incomplete", why)
+    assert why in " ".join(Outline(page_of(report)).text.split())
+    assert f"- incomplete: scenario\\_3: {why}\n" in markdown_of(report)
+    assert why in json_of(report)
+
+
+def test_a_planted_fault_that_was_not_found_is_said(tmp_path: Path) -> None:
+    folder = history(tmp_path, broken=False)
+    run = facts(folder, "night-2") | {"fault": "two-drains", "fault_rule": "1.3"}
+    write(folder / "verdict", "runs", "night-2", [run])
+    report = load(folder)
+    line = "the planted fault two-drains was not found: no scenario has broken its rule 1.3"
+    assert (report.verdict, report.unseen) == ("incomplete", line)
+    assert line in " ".join(Outline(page_of(report)).text.split())
+    assert f"- {line}\n" in markdown_of(report)
+    assert line in json_of(report)
+
+
 def test_interpreters_and_nights_are_a_matrix(tmp_path: Path) -> None:
     folder = history(tmp_path)
     run = {**facts(folder, "night-1"), "python": "3.13.5t", "complete": False}
@@ -433,6 +461,17 @@ def test_a_night_may_be_a_link_and_one_that_there_is_not_is_none(tmp_path: Path)
     assert [item.name for item in prune_traces(folder, 1)] == ["date=2026-11-20", "date=2026-11-21"]
     assert sorted(item.name for item in folder.iterdir()) == ["date=2026-11-22", "date=2026-99-99"]
     assert (elsewhere / "run=x").is_dir()
+
+
+def test_only_runs_are_removed_and_days_without_runs_are_no_nights(tmp_path: Path) -> None:
+    for day in ("20", "21", "22"):
+        (tmp_path / f"date=2026-11-{day}" / "run=x").mkdir(parents=True)
+    (tmp_path / "date=2026-11-20" / "notes.txt").write_text("by hand")
+    (tmp_path / "date=2027-11-20").mkdir()
+    assert [item.name for item in prune_traces(tmp_path, 1)] == ["date=2026-11-20", "date=2026-11-21"]
+    left = sorted(str(item.relative_to(tmp_path)) for item in tmp_path.glob("*/*"))
+    assert left == ["date=2026-11-20/notes.txt", "date=2026-11-22/run=x"]
+    assert prune_traces(tmp_path, 1) == []
 
 
 def test_a_verdict_without_a_day_that_there_is_stays(tmp_path: Path) -> None:

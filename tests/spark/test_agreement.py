@@ -47,7 +47,8 @@ def second(context):
 
 LIMIT = """
 import resource, signal
-from reactive_runtime.testing import _recorder as recorder, trace
+from reactive_runtime.testing import _recorder as recorder
+from reactive_runtime.testing._traces import trace_writer as trace
 trace.FILE_ROWS, recorder.CHUNK = 400, 50
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 told = trace.TraceWriter._tell

@@ -211,6 +211,79 @@ def test_a_scenario_without_a_round_is_skipped_and_the_run_is_incomplete(tmp_pat
     assert ElementTree.parse(junit).getroot().get("skipped") == str(len(without))
 
 
+def test_a_scenario_without_a_round_in_one_of_two_runs_is_named(tmp_path: Path) -> None:
+    """The second time, the first round of `a` takes longer than the load."""
+    (tmp_path / "theirs.py").write_text(
+        "import time\nfrom pathlib import Path\nfrom reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import scenario\nbegun = []\n"
+        "@scenario(elements=1)\ndef a(context):\n"
+        f"    time.sleep(0.6 * any(Path({str(tmp_path)!r}).glob('date=*/*/metadata.json')))\n    return Flow.range(1)\n"
+        "@scenario(elements=1)\ndef b(context):\n    return Flow.range(1)\n"
+    )
+    junit = tmp_path / "stress.xml"
+    load = ("stress", "--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path)
+    done = call(*load, "--repeat", "2", "--junit", junit)
+    assert done.returncode == 3, done.stdout + done.stderr
+    (second,) = [run.name[4:] for run in runs_in(tmp_path) if not (metadata_of(run) or {})["load"]["b"]["rounds"]]
+    why = f"run {second} (Python {platform.python_version()}): it had no round: give the load more --seconds"
+    assert skipped_in(junit) == {"b": why}
+    assert "INCOMPLETE 1 of 2 scenarios had no round in a part of the runs: b" in done.stdout
+
+
+def test_a_fault_that_is_not_found_is_no_clean_run(tmp_path: Path) -> None:
+    junit = tmp_path / "stress.xml"
+    load = ("stress", "published", "--seconds", "0.3", "--threads", "2", "--out", tmp_path, "--junit", junit)
+    done = call(*load, "--fault", "two-drains", "--verify", "--engine", "local")
+    assert done.returncode == 3, done.stdout + done.stderr
+    line = "the planted fault two-drains was not found: no scenario has broken its rule 1.3"
+    assert f"INCOMPLETE {line}" in done.stdout
+    assert "clean    " not in done.stdout
+    assert line in {error.get("message") for error in ElementTree.parse(junit).getroot().iter("error")}
+
+
+def test_a_scenario_whose_streams_only_fail_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+        "@scenario(elements=1)\ndef fails(context):\n    return Flow.error(OSError('gone'))\n"
+        "@scenario(elements=1)\ndef right(context):\n    return Flow.range(1)\n"
+    )
+    load = ("stress", "--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs")
+    done = call(*load, "--verify", "--engine", "local")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"^note     ", done.stdout, re.MULTILINE)) == 1
+    assert re.search(r"^note     fails: no stream of it has completed, [\d,]+ ended with an error: ", done.stdout, re.M)
+
+
+def test_an_interpreter_that_is_given_twice_has_two_runs(tmp_path: Path) -> None:
+    twice = ("--python", sys.executable, "--python", sys.executable, "--python", SAME_PYTHON)
+    done = call("stress", "range_on_the_callers", "--seconds", "0.3", "--threads", "2", "--out", tmp_path, *twice)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [run.name.rpartition("-py")[2].partition("-")[2] for run in runs_in(tmp_path)] == ["", "2", "3"]
+
+
+def test_a_program_that_is_no_python_is_said(tmp_path: Path) -> None:
+    done = call("stress", "range_on_the_callers", "--out", tmp_path, "--python", "/bin/true")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--python /bin/true: is no Python: it does not say its version" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("stress", "--verify", "--report"), ("report", "runs", "--out")], ids=" ".join)
+def test_a_report_of_no_known_format_is_refused_at_once(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = call(*command, tmp_path / "x.txt")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"{command[-1]} {tmp_path / 'x.txt'}: should end in .html, .md, .json" in done.stderr
+
+
+def test_an_output_without_a_reader_ends_the_command_with_a_line(tmp_path: Path) -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    command = [*COMMAND, "stress", "range_on_the_callers", "--seconds", "0.3", "--out", str(tmp_path)]
+    done = subprocess.run(command, stdout=writable, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    os.close(writable)
+    assert done.returncode == 3
+    assert done.stderr == "reactive-runtime: standard output has no reader any more: the command was ended\n"
+
+
 def test_what_was_not_judged_is_skipped(tmp_path: Path) -> None:
     junit = tmp_path / "stress.xml"
     done = call("stress", "range_on_a_thread", "--seconds", "1", "--junit", junit, "--out", tmp_path)
@@ -454,7 +527,7 @@ def test_interpreters_run_side_by_side_each_with_a_run_of_its_own(tmp_path: Path
 def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: Path) -> None:
     limited = (
         "import resource, sys, signal\n"
-        "from reactive_runtime.testing import trace\n"
+        "from reactive_runtime.testing._traces import trace_writer as trace\n"
         "trace.FILE_ROWS = 4_000\n"
         "from reactive_runtime.testing import _recorder as recorder\n"
         "recorder.CHUNK = 500\n"
@@ -754,21 +827,14 @@ def test_a_wrong_command_line_is_one_line_and_exit_status_2(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (
-            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", SAME_PYTHON),
-            "has a trace already, which is not written over",
-        ),
         pytest.param(("verify", "nowhere"), "nowhere: is no folder", marks=needs_spark),
         pytest.param(("verify", "docs"), "docs: has no runs", marks=needs_spark),
         (("report", "docs"), "docs: has no verdict to report"),
         (("report", "nowhere"), "nowhere: has no verdict to report"),
     ],
 )
-def test_a_folder_that_can_not_be_used_is_one_line_and_exit_status_4(
-    arguments: tuple[str, ...], says: str, tmp_path: Path
-) -> None:
-    out = ("--out", str(tmp_path)) if arguments[0] == "stress" else ()
-    done = call(*arguments, *out)
+def test_a_folder_that_can_not_be_used_is_one_line_and_exit_status_4(arguments: tuple[str, ...], says: str) -> None:
+    done = call(*arguments)
     assert (done.returncode, done.stderr.count("\n")) == (4, 1)
     assert done.stderr.startswith("reactive-runtime: ")
     assert says in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import gc
 import itertools
 import random
@@ -28,6 +29,7 @@ from reactive_runtime.stress import (
     Load,
     Result,
     Scenario,
+    Workload,
     find,
     planted,
     run,
@@ -163,6 +165,66 @@ def test_two_scenarios_of_one_name_are_refused_with_their_files(tmp_path: Path) 
     (tmp_path / "b.py").write_text(one)
     with pytest.raises(ScenarioError, match=r"two scenarios are named 'twin', in .*a\.py and in .*b\.py: rename one"):
         find(tmp_path)
+
+
+@pytest.mark.parametrize("made_in", ["a.py", "b.py"])
+def test_two_scenarios_of_one_function_are_refused(
+    made_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text(
+        "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+        "def of(size):\n    @scenario(elements=size)\n    def counted(context):\n        return Flow.range(size)\n"
+        "    return counted\nsmall = of(10)\n"
+    )
+    with (tmp_path / made_in).open("a") as file:
+        file.write("large = of(1000)\n" if made_in == "a.py" else "from a import of\nlarge = of(1000)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a", raising=False)
+    with pytest.raises(
+        ScenarioError, match=r"two scenarios are named 'counted', in .*a\.py:4 and in .*a\.py:4: rename"
+    ):
+        find(tmp_path)
+
+
+def test_a_scenario_that_another_file_imports_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+    one += "@scenario(elements=1)\ndef twin(context):\n    return Flow.range(1)\n"
+    (tmp_path / "once_more.py").write_text(one)
+    (tmp_path / "uses.py").write_text("from once_more import twin\nagain = twin\n")
+    (tmp_path / "asks.py").write_text("from once_more import twin\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [item.name for item in find(tmp_path)] == ["twin"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "should"),
+    [
+        ({"elements": 2**63}, r"elements is wrong; it should be: None, or an int from 0 to 2\*\*63 - 1"),
+        ({"elements": -1}, "elements is wrong"),
+        ({"elements": 2.0}, "elements is wrong"),
+        ({"live": 2.0}, "live is wrong; it should be: an int, 1 or more"),
+        ({"live": True}, "live is wrong"),
+        ({"subscribers": "sloow"}, "subscribers is wrong; it should be: plain, slow, raising"),
+        ({"workload": ()}, "workload is wrong; it should be: one or more of mixed, "),
+        ({"tags": "smoke"}, "tags is wrong; it should be: a list of tags, and not one text"),
+    ],
+)
+def test_an_argument_that_can_not_be_is_refused_by_name(wrong: dict[str, Any], should: str) -> None:
+    def mine(context: Context) -> Flow[int]:
+        return Flow.range(1)
+
+    with pytest.raises(ScenarioError, match=f"scenario 'mine': {should}"):
+        scenario(**({"elements": 1} | wrong))(mine)
+
+
+def test_a_wrong_declaration_leaves_the_other_files(tmp_path: Path) -> None:
+    one = "from reactive_runtime import Flow\nfrom reactive_runtime.stress import scenario\n"
+    (tmp_path / "a.py").write_text(f"{one}@scenario(elements=1, live=2.5)\ndef half(context): ...\n")
+    (tmp_path / "b.py").write_text(f"{one}@scenario(elements=1)\ndef right(context): ...\n")
+    said: list[str] = []
+    assert [item.name for item in find(tmp_path, skipped=lambda _, error: said.append(str(error)))] == ["right"]
+    assert "scenario 'half': live is wrong" in said[0]
+    assert said[0].endswith(f", at {tmp_path / 'a.py'}:3")
 
 
 def scenarios(folder: Path, body: str) -> list[Scenario]:
@@ -447,6 +509,77 @@ def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dro
 def test_late_signals_out_of_range_are_refused(late: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         scenario(elements=1, late_signals=late)
+
+
+def test_an_endless_source_that_was_asked_for_all_says_what_helps(
+    dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "PATIENCE", 0.2)
+    monkeypatch.setitem(WORKLOADS, "all", Workload((1,), one=0, unbounded=100))
+    over = threading.Event()
+
+    @scenario(elements=None, workload="all")
+    def endless(context: Context) -> Flow[int]:
+        return Flow.from_iterable(iter(lambda: over.wait(0.001), True)).map(int)
+
+    result = run([endless.scenario], Load(threads=2, seconds=9, seed=1), Recorder("stress"), lambda _: None)
+    over.set()
+    (failure,) = result.failures
+    assert failure.stuck
+    assert "; an endless source needs workload='requests' or 'to and fro'" in failure.why
+
+
+def test_a_subscriber_that_never_hears_on_subscribe_is_judged_at_no_rest(
+    dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "HEARD", 0.01)
+
+    class Forgets:
+        """Calls every other subscriber."""
+
+        def __init__(self) -> None:
+            self.calls = itertools.count()
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            if next(self.calls) % 2:
+                Flow.range(5).subscribe(subscriber)
+
+    @scenario(elements=5, live=4, settles=False)
+    def forgets(context: Context) -> Any:
+        return Forgets()
+
+    recorder = Recorder("stress")
+    result = run([forgets.scenario], Load(threads=2, seconds=0.2, seed=1), recorder, lambda _: None)
+    assert result.failures == []
+    assert {violation.rule for violation in check(recorder.records())} == {"1.9"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_an_element_that_can_not_be_compared_ends_its_scenario(linked: bool, dropped: list[Any]) -> None:
+    @scenario(elements=3)
+    def floats(context: Context) -> Any:
+        descending = Flow.from_iterable([3.0, 2.0, 1.0])
+        return context.link(descending).map(lambda n: 3 - int(n)) if linked else descending
+
+    result = run([floats.scenario], Load(threads=2, seconds=9, seed=1), Recorder("stress"), lambda _: None)
+    (failure,) = result.failures
+    assert failure.why.startswith(f"an element{' of a link' if linked else ''} is of type float, and no int: order and")
+    assert not failure.stuck
+
+
+def test_an_on_subscribe_that_comes_late_breaks_no_rule(dropped: list[Any]) -> None:
+    @scenario(elements=5, live=2, settles=False)
+    def late(context: Context) -> Flow[int]:
+        return Flow.range(5).subscribe_on(elsewhere)
+
+    class Slow(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *of: Any, **named: Any) -> Any:
+            return super().submit(lambda: (primitives.sleep(0.05), fn(*of, **named)))
+
+    recorder = Recorder("stress")
+    with Slow(4) as elsewhere:
+        run([late.scenario], Load(threads=2, seconds=0.2, seed=1), recorder, lambda _: None)
+    assert not check(recorder.records())
 
 
 def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(dropped: list[Any]) -> None:

@@ -15,7 +15,18 @@ from reactive_runtime._cli._exits import EPILOG, EXITS, STATUS, status_of
 from reactive_runtime._cli.commands import JUDGES, app
 from reactive_runtime._results.ci_files import UnwrittenError
 from reactive_runtime._results.figures import in_words, times
-from reactive_runtime._results.states import NO_ROUND, Finding, State, findings_of, grouped, joined, line_of, state_of
+from reactive_runtime._results.states import (
+    NO_ROUND,
+    Finding,
+    State,
+    findings_of,
+    grouped,
+    joined,
+    label_of,
+    line_of,
+    state_of,
+    unfound,
+)
 from reactive_runtime.errors import (
     ExploreError,
     MissingDependencyError,
@@ -56,6 +67,8 @@ WHOLE: dict[str, Any] = {"scenarios": ["a"], "load": {"a": ROUND}, "complete": T
         (WHOLE | {"cut_short": {"a": "it had no round"}, "load": {"a": NONE}}, {}, "", State.INCOMPLETE),
         (WHOLE | {"cut_short": {"a": "the rest was not run"}}, {}, "a run is damaged", State.NOT_JUDGED),
         (WHOLE | {"cut_short": {"b": "the rest was not run"}}, {"a": []}, "", State.CLEAN),
+        (WHOLE | {"stopped": True}, {"a": []}, "", State.INCOMPLETE),
+        (WHOLE | {"stopped": True, "cut_short": {}}, {"a": []}, "", State.CLEAN),
         (WHOLE | {"load": "nonsense", "given_up": [1], "failed": None}, {"a": []}, "", State.CLEAN),
         ({"scenarios": '["a"]', "load": '{"a": {"rounds": 0}}', "complete": True}, {}, "", State.SKIPPED),
     ],
@@ -102,15 +115,49 @@ def test_all_have_the_state_of_the_worst_and_its_exit_status(
     assert bool(line_of(named, lost)) == (state not in (State.CLEAN, State.RECORDED))
 
 
-def test_a_scenario_that_had_a_round_in_one_of_the_runs_was_looked_at() -> None:
+def test_of_several_runs_the_worst_counts() -> None:
     other = Finding(State.BROKEN, "rule 1.1 was broken", ("1.1",))
-    found = joined([{"a": SKIPPED, "b": CLEAN, "c": BROKEN}, {"a": CLEAN, "b": CUT, "c": other}])
+    one, another = {"b": CLEAN, "c": BROKEN, "d": SKIPPED}, {"b": CUT, "c": other, "d": SKIPPED}
+    found = joined([("run x", one), ("run y", another)])
     assert {name: item.state for name, item in found.items()} == {
-        "a": State.CLEAN,
         "b": State.INCOMPLETE,
         "c": State.BROKEN,
+        "d": State.SKIPPED,
     }
     assert (found["c"].rules, found["c"].why) == (("1.1", "1.3"), "rule 1.1, 1.3 was broken")
+    assert line_of({"d": found["d"]}).startswith("1 of 1 scenarios had no round, and nothing is known of them: give")
+
+
+@pytest.mark.parametrize("looked_at", [CLEAN, RECORDED])
+def test_a_run_without_a_round_is_named_and_the_whole_incomplete(looked_at: Finding) -> None:
+    runs = [{"a": looked_at, "b": looked_at}, {"a": SKIPPED, "b": looked_at}, {"b": looked_at}]
+    labels = [label_of({"run": "x", "python": "3.11.2"}), label_of({"run": "y", "python": "3.13.5t"}), label_of({})]
+    found = joined(zip(labels, runs, strict=True))
+    assert found["a"] == Finding(State.INCOMPLETE, f"run y (Python 3.13.5t): {NO_ROUND}", partly=True)
+    assert found["b"] == looked_at
+    assert state_of(found) is State.INCOMPLETE
+    assert line_of(found) == "1 of 2 scenarios had no round in a part of the runs: a"
+
+
+@pytest.mark.parametrize("worst", [GIVEN_UP, UNJUDGED])
+def test_what_one_run_has_looked_at_is_not_unusable(worst: Finding) -> None:
+    found = joined([("run x", {"a": CLEAN}), ("run y", {"a": worst})])
+    assert (found["a"].state, found["a"].why) == (worst.state, worst.why)
+    assert state_of(found) is State.INCOMPLETE
+    assert line_of(found).endswith(" in a part of the runs: a")
+
+
+def test_of_many_runs_without_a_round_a_few_are_named() -> None:
+    found = joined([("run x", {"a": CLEAN}), *((f"run {number}", {"a": SKIPPED}) for number in range(9))])
+    assert found["a"].why == f"run 0, run 1, run 2, run 3, run 4 and 4 more: {NO_ROUND}"
+
+
+def test_a_planted_fault_that_no_run_has_found_is_said() -> None:
+    planted = {"fault": "two-drains", "fault_rule": "1.3"}
+    assert unfound([(planted, {"a": set()}), (planted, {"a": {"1.3"}}), ({}, {"a": set()})]) == []
+    line = "the planted fault two-drains was not found: no scenario has broken its rule 1.3"
+    assert unfound([(planted, {"a": {"1.1"}}), (planted, {})]) == [line]
+    assert state_of({"a": CLEAN}, [line]) is State.INCOMPLETE
 
 
 def test_what_was_not_looked_at_is_grouped_and_said_in_a_line() -> None:

@@ -17,7 +17,7 @@ from tck.built_in import OPERATORS, PUBLISHERS
 
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.testing import Probe, StepVerifier
-from reactive_runtime.testing import _steps as steps
+from reactive_runtime.testing import _step_run as steps
 from reactive_runtime.testing._protocol import Breach
 
 BEFORE, INSIDE, FIRST, END, CANCEL = (
@@ -217,7 +217,7 @@ def test_a_rule_that_is_broken_while_the_last_step_is_taken_is_not_lost() -> Non
             run._at = 1  # the thread that verifies has just taken the step
             return super().__len__()
 
-    run = steps._Run([steps._Step("expect_complete()")], 1, None, PATIENCE)
+    run = steps.Run([steps.Step("expect_complete()")], 1, None, PATIENCE)
     run._steps = GoesOn(run._steps)
     run._breaks(Breach("2.12", "a second on_subscribe"))
     assert str(run._failure).startswith("step 1, expect_complete(): ")

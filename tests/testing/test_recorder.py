@@ -20,6 +20,7 @@ from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.testing import Chunk, Record, Recorder, Signal, check
+from reactive_runtime.testing import _buffers as buffers
 from reactive_runtime.testing import _recorder as module
 from reactive_runtime.testing._records import UNDER_WAY
 
@@ -346,10 +347,10 @@ class Stepwise(list[Any]):
         self.move()
 
 
-_CALL: Any = vars(module._Buffer)["call"]
+_CALL: Any = vars(buffers.Buffer)["call"]
 
 
-class StepwiseBuffer(module._Buffer):
+class StepwiseBuffer(buffers.Buffer):
     """A buffer that lets another thread move before and after each operation, as its rows do."""
 
     __slots__ = ()
@@ -504,7 +505,7 @@ def test_a_collection_at_any_instruction_of_recording_may_signal(monkeypatch: py
     """It ends a generator, whose `finally` cancels: then the thread signals in the middle of whatever it is doing."""
     monkeypatch.setattr(module, "CHUNK", 2)
     monkeypatch.setattr(primitives, "has_gil", lambda: False)  # so that tickets are drawn under a lock
-    files = {module.__file__, primitives.__file__}
+    files = {module.__file__, buffers.__file__, primitives.__file__}
     collected, at = True, 0
     while collected:
         chunks: list[Chunk] = []
@@ -557,7 +558,7 @@ def test_a_collection_while_the_rows_of_an_ended_thread_are_taken_may_signal(mon
     thread.join()
     (buffer,) = recorder._buffers
     buffer.thread = -1  # the next thread may get the number of one that has ended
-    begin = module._begin
+    begin = buffers._begin
     collects = [module._Recorded(recorder, 0)]
 
     def collected(row: Any) -> int:
@@ -565,7 +566,7 @@ def test_a_collection_while_the_rows_of_an_ended_thread_are_taken_may_signal(mon
             collects.pop()._call(module.CANCEL, lambda: None, None, None)
         return begin(row)
 
-    monkeypatch.setattr(module, "_begin", collected)
+    monkeypatch.setattr(buffers, "_begin", collected)
     flushing = threading.Thread(target=recorder.flush, daemon=True)
     flushing.start()
     flushing.join(PATIENCE)

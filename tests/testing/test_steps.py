@@ -19,7 +19,7 @@ from reactive_runtime import Flow, Publisher
 from reactive_runtime.executors import VirtualTimeExecutor, clock_in
 from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import Probe, Recorder, StepVerifier, TestPublisher, check
-from reactive_runtime.testing import _steps as steps
+from reactive_runtime.testing import _step_run as steps
 
 
 class Late:

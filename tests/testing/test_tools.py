@@ -383,6 +383,7 @@ RULE_CHECKER: Any = RuleChecker
         (lambda: WRAP(None), TypeError, "wrap: a publisher is needed, not None"),
         (lambda: WRAP(Flow), TypeError, "wrap: a publisher is needed, not <class"),
         (lambda: Recorder().wrap(Flow.range(1), elements=-1), ValueError, "wrap: elements must be at least 0, not -1"),
+        (lambda: WRAP(Flow.range(1), elements=2**63), ValueError, "wrap: elements must be at most 2**63 - 1, not"),
         (lambda: WRAP(Flow.range(1), elements=1.5), TypeError, "wrap: elements must be an int, not float"),
         (lambda: Recorder().wrap(Flow.range(1), late_signals=-1), ValueError, "wrap: late_signals must be at least 0"),
         (lambda: Recorder().wrap(Flow.range(1), late_signals=16), ValueError, "wrap: late_signals must be at most 15"),

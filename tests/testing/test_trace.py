@@ -28,8 +28,8 @@ from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.judging import judge_runs
 from reactive_runtime.stress._worker import rows_of
 from reactive_runtime.testing import Chunk, Record, Recorder, TestPublisher, check
-from reactive_runtime.testing import trace as module
 from reactive_runtime.testing._records import COLUMNS, CUT
+from reactive_runtime.testing._traces import trace_columns, trace_writer
 from reactive_runtime.testing.trace import (
     SCHEMA,
     TraceWriter,
@@ -150,8 +150,8 @@ def test_what_is_there_of_a_killed_run_has_no_gap_whichever_thread_filled_its_bu
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactive_runtime.testing._recorder.CHUNK", 60)
-    monkeypatch.setattr(module, "GROUP_ROWS", 60, raising=False)
-    monkeypatch.setattr(module, "FILE_ROWS", 60, raising=False)
+    monkeypatch.setattr(trace_writer, "GROUP_ROWS", 60, raising=False)
+    monkeypatch.setattr(trace_writer, "FILE_ROWS", 60, raising=False)
     writer = TraceWriter(tmp_path, "run")
     publisher, sink = OnThreads(200), Sink(demand=0)
     try:
@@ -219,7 +219,7 @@ def test_a_call_under_way_where_a_run_was_cut_off_is_there_and_accused_of_nothin
 def test_a_run_is_flushed_while_it_goes_on_however_few_its_rows_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.001, raising=False)
+    monkeypatch.setattr(trace_writer, "FLUSH_SECONDS", 0.001, raising=False)
     writer = TraceWriter(tmp_path, "run")
     writer.recorder().wrap(Flow.range(7)).subscribe(Sink())
     over = time.monotonic() + PATIENCE
@@ -254,8 +254,10 @@ class InHand:
 def test_what_was_signalled_is_on_the_disk_two_seconds_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
-    written_in_time = module._written_in_time
-    monkeypatch.setattr(module, "_written_in_time", lambda *_: None)  # the writer's own thread, by the machine's clock
+    written_in_time = trace_writer._written_in_time
+    monkeypatch.setattr(
+        trace_writer, "_written_in_time", lambda *_: None
+    )  # the writer's own thread, by the machine's clock
     writer, over = TraceWriter(tmp_path, "run"), threading.Event()
     recorder = writer.recorder()
     look = recorder.checkpoint
@@ -285,7 +287,7 @@ def test_what_was_signalled_is_on_the_disk_two_seconds_later(
 def test_the_records_of_a_subscription_lie_together_and_footers_say_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "GROUP_ROWS", 100)
+    monkeypatch.setattr(trace_writer, "GROUP_ROWS", 100)
     writer = TraceWriter(tmp_path, "run")
     publisher = writer.recorder().wrap(Flow.range(96))
     sinks = [Sink(demand=0) for _ in range(4)]
@@ -313,7 +315,7 @@ def test_the_records_of_a_subscription_lie_together_and_footers_say_where(
 def test_threads_that_record_faster_than_files_are_written_wait_and_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "FILE_ROWS", 100)
+    monkeypatch.setattr(trace_writer, "FILE_ROWS", 100)
     monkeypatch.setattr("reactive_runtime.testing._recorder.CHUNK", 10)
     writer = TraceWriter(tmp_path, "run")
     publisher = writer.recorder().wrap(Flow.range(2_000))
@@ -414,7 +416,7 @@ def test_a_failure_to_write_reaches_close_and_not_the_publisher(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(parquet, "write_table", full)
-    monkeypatch.setattr(module, "FILE_ROWS", 10)
+    monkeypatch.setattr(trace_writer, "FILE_ROWS", 10)
     monkeypatch.setattr("reactive_runtime.testing._recorder.CHUNK", 10)
     writer = TraceWriter(tmp_path, "run")
     sink = Sink()
@@ -622,6 +624,34 @@ def test_of_two_copies_the_one_that_came_to_its_end_counts(tmp_path: Path) -> No
         assert (held.complete, held.folder) == (True, writer.path.resolve())
 
 
+def test_of_two_copies_the_one_that_is_whole_counts(tmp_path: Path) -> None:
+    damaged = written(tmp_path / "a").path
+    whole = tmp_path / "copy" / damaged.name
+    shutil.copytree(damaged, whole)
+    (file,) = damaged.glob("signals-*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    for order in ([damaged, whole], [whole, damaged]):
+        (held,) = different_runs(order, lambda error: pytest.fail(str(error)))
+        assert held.folder == whole.resolve()
+
+
+def test_a_damaged_copy_that_held_more_is_said(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(5)).subscribe(Sink())
+    writer.flush()
+    early = tmp_path / "early"
+    shutil.copytree(writer.path, early)
+    writer.recorder().wrap(Flow.range(5)).subscribe(Sink())
+    writer.close()
+    sorted(writer.path.glob("signals-*.parquet"))[-1].write_bytes(b"PAR1")
+    errors: list[TraceError] = []
+    (held,) = different_runs([early, writer.path], errors.append)
+    assert held.folder == early.resolve()
+    assert [str(writer.path.resolve()) in str(error) for error in errors] == [True]
+    early.joinpath(sorted(item.name for item in early.glob("signals-*.parquet"))[0]).write_bytes(b"PAR1")
+    assert different_runs([early, writer.path], errors.append)[0].folder == writer.path.resolve()
+
+
 def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -> None:
     for name, elements in (("a", 10), ("b", 10), ("c", 11)):
         (tmp_path / name).mkdir()
@@ -754,5 +784,5 @@ def test_that_an_element_was_none_comes_through_the_pipe_of_a_worker() -> None:
     recorder.flush()
     rows = [tuple(row) for chunk in chunks for row in json.loads(json.dumps(rows_of(chunk)))]
     assert [record.signal for record in (recorder.record_of(0, row) for row in rows) if record.none] == ["on_next"]
-    none: list[Any] = module._columns([Chunk(0, rows)])["none"].to_pylist()
+    none: list[Any] = trace_columns.columns_of([Chunk(0, rows)])["none"].to_pylist()
     assert sum(none) == 1

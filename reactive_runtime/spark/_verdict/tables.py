@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from reactive_runtime._results.states import cut_short_of
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark._feed.locks import FolderLock, HeldError
 from reactive_runtime.testing.trace import Held, metadata_of
@@ -52,6 +53,8 @@ RUNS: Final[Columns] = {
     "failed": "string",
     "cut_short": "string",
     "scenarios": "string",
+    "fault": "string",
+    "fault_rule": "string",
 }
 
 EXAMPLES: Final[Columns] = {
@@ -236,6 +239,7 @@ def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]
     for run in sorted(runs):
         held = known.get(run)
         metadata = (metadata_of(held.folder) if held else None) or {}
+        metadata["cut_short"] = cut_short_of(metadata)
         for name in ("given_up", "failed", "cut_short", "load", "scenarios"):
             said, kind = metadata.get(name), list if name == "scenarios" else dict
             metadata[name] = json.dumps(said if isinstance(said, kind) else kind())
