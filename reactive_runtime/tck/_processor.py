@@ -127,7 +127,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         error = TckError()
         setup.publisher.send_error(error)
         for subscriber in subscribers:
-            got = subscriber.expect_error()
+            got = subscriber.expect_error(rule=env.rule)
             env.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
 
     @check("1.4")
@@ -143,7 +143,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         if not late.ends:
             late.request(1)
         env.happens(late.has_ended)
-        env.due(late.ends, "no on_error came to a subscriber that came after the error")
+        env.due(late.ends, "no on_error came to a subscriber that came after the error", "1.4")
         env.check(not late.completions, "on_complete came to a subscriber that came after an error")
 
     @check("2.3")
@@ -195,7 +195,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         one.request(1)
         setup.publisher.expect_request("an element was requested downstream")
         one.request(0)
-        one.expect_error(ValueError)
+        one.expect_error(ValueError, "3.9")
         if not self.goes_on_without_subscribers and not setup.publisher.answered:
             setup.publisher.expect_cancelling()
 

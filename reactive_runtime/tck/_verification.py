@@ -271,8 +271,8 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
 
     Args:
         rule: The rule.
-        plain: Where something that was due did not come, the same is tried without what the check is about: so many
-            elements are requested one by one. If they don't come either, the failure is that.
+        plain: Where the check fails, and saw no other rule broken, the same is tried without what the check is about:
+            so many elements are requested one by one. If that fails too, the failure is that.
     """
 
     def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
@@ -285,7 +285,7 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
                 outside(failure)  # it may be shown as the context of the next one
-                if plain and failure.missing:
+                if plain and failure.rule and not failure.observed:
                     self._plain_run(plain)
                 if item.may_be_left_out and not failure.observed:
                     raise NotVerified(f"optional, and not met: {failure}") from failure

@@ -202,7 +202,7 @@ class BatchOverrun(Subscription):
         return super().due()
 
 
-@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription")
+@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription", rule="1.5")
 class WaitsForAllDemand(Subscription):
     """Does not complete while more was requested than it had."""
 

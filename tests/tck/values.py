@@ -59,11 +59,11 @@ def nothing(subscription: Any, n: int) -> None:
 
 DEMAND: dict[str, tuple[Fault, set[str]]] = {
     "never met": (nothing, {"3.8"}),
-    "refused": (lambda subscription, n: subscription.invalid(n), {"1.1", "3.17"}),
+    "refused": (lambda subscription, n: subscription.invalid(n), {"1.5", "3.17"}),
     "completes early": (completes_early, {"1.5"}),
     "raises": (raises, {"3.16"}),
 }
-"""Faults of any demand, and the rules that each breaks; for a refusal it is that of the check."""
+"""Faults of any demand, and the rules that each breaks; a refusal of a large one breaks 3.17."""
 
 COUNTED: dict[str, tuple[Fault, set[str]]] = {
     "one too many": (lambda subscription, n: subscription.add(n + 1), {"1.1"}),

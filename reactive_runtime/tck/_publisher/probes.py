@@ -79,24 +79,32 @@ class ManualSubscriber(Generic[T]):
     def on_subscribe(self, subscription: Subscription | None, /) -> None:
         """Keep the first subscription; None, or a second one, is a fault (1.9, 2.12)."""
         with self._signal(f"on_subscribe({type(subscription).__name__})", "on_subscribe"):
+            usable = self._usable(subscription)
             with self.env.lock:
                 self.subscriptions += 1
                 if self.subscriptions > FLOOD:
                     raise Over
                 again = self.subscription is not None
                 if not again:
-                    self.subscription = subscription
+                    self.subscription = usable
                 self.env.wake()
-            if subscription is None:
-                self.env.fault("on_subscribe(None): a subscription is needed", "1.9")
-            elif again:
+            if usable is not None and again:
                 self.env.fault("on_subscribe came a second time", "2.12")
-                self.env.call_inside("cancel()", subscription.cancel, rule="3.15")
-            elif self.subscribed is not None:
+                self.env.call_inside("cancel()", usable.cancel, rule="3.15")
+            elif usable is not None and self.subscribed is not None:
                 self.subscribed(self)
         with self.env.lock:
             self.ready = True
             self.env.wake()
+
+    def _usable(self, subscription: Subscription | None) -> Subscription | None:
+        """The subscription, if it has the methods of one; else that is a fault (1.9)."""
+        missing = [name for name in ("request", "cancel") if not callable(getattr(subscription, name, None))]
+        if not missing:
+            return subscription
+        has = "" if subscription is None else f", and this has no {' and no '.join(missing)}"
+        self.env.fault(f"on_subscribe({shown(subscription)}): a subscription is needed{has}", "1.9")
+        return None
 
     def on_next(self, element: T, /) -> None:
         """Keep the element; one without demand, None, or one before `on_subscribe` or after the end, is a fault."""
@@ -186,9 +194,14 @@ class ManualSubscriber(Generic[T]):
             self.errors.append(error)
             self._only_one_end()
             if not self.may_fail:
-                left = self.cancelled_after is not None and not self.asked_after_cancel  # else it may answer a request
-                self.env.fault(f"an unexpected {text}", "1.8" if left else "", must=False)
+                self.env.fault(f"an unexpected {text}", self._broken_by_an_error(), must=False)
             self.env.wake()
+
+    def _broken_by_an_error(self) -> str:
+        """The rule that an `on_error` breaks which nothing called for."""
+        if self.cancelled_after is not None:
+            return "3.6" if self.asked_after_cancel else "1.8"  # after a request it may be an answer
+        return "" if self.env.rule in ("1.11", "3.17") else "1.5"  # what these ask for may be refused by an error
 
     def on_complete(self) -> None:
         """Count it; before `on_subscribe`, or after an end, it is a fault (1.9, 1.7)."""
@@ -296,9 +309,13 @@ class ManualSubscriber(Generic[T]):
         begin, end = self.taken, self.taken + n
         self.arrive(end)
         seen = f"{self._missing(n)}; {len(self.elements)} of {end} elements came{self._end()}"
-        self.env.due(len(self.elements) >= end, seen, "1.5" if self.ends else "3.8")
+        self.env.due(len(self.elements) >= end, seen, self.stalled(end))
         self.taken = end
         return self.elements[begin:end]
+
+    def stalled(self, elements: int) -> str:
+        """The rule that a stream breaks which stops before the end of so many elements: by a lost demand, or an end."""
+        return "1.5" if self.ends or len(self.elements) >= elements else "3.8"
 
     def request_next(self) -> T:
         """Request one element, and wait for it."""
@@ -319,10 +336,10 @@ class ManualSubscriber(Generic[T]):
             f"an element more than expected: {shown(self.elements[self.taken :][:1])}",
             "1.5",
         )
-        self.env.due(self.completions, f"no on_complete came{self._end()}")
+        self.env.due(self.completions, f"no on_complete came{self._end()}", "1.5")
 
-    def expect_error(self, kind: type[BaseException] = BaseException, rule: str = "") -> BaseException:
-        """Wait for `on_error` with an exception of this `kind`; `rule` demands it, or else the check's own."""
+    def expect_error(self, kind: type[BaseException] = BaseException, rule: str = "1.4") -> BaseException:
+        """Wait for `on_error` with an exception of this `kind`; `rule` demands it."""
         self.env.happens(lambda: self.ends)
         self.env.due(self.errors, f"no on_error came{self._end()}", rule)
         error = self.errors[0]
@@ -334,13 +351,17 @@ class ManualSubscriber(Generic[T]):
         more = self.elements[self.taken :] or self.env.silence(lambda: self.count)
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a signal"
-        self.env.check(not more, f"{what}, and {came} came")
+        self.env.check(not more, f"{what}, and {came} came", self._surplus(surplus))
 
     def expect_none_now(self, what: str) -> None:
         """No signal has come that the check has not taken; it has waited."""
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a terminal signal"
-        self.env.check(not surplus and not self.ends, f"{what}, and {came} came")
+        self.env.check(not surplus and not self.ends, f"{what}, and {came} came", self._surplus(surplus))
+
+    def _surplus(self, elements: list[T]) -> str:
+        """The rule that a signal breaks for which there was no reason; the check's own, if it is about that."""
+        return "" if elements or self.cancelled_after is not None else "1.5"
 
     def _missing(self, n: int) -> str:
         return "an element was due" if n == 1 else f"{n} elements were due"

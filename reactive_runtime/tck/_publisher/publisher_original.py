@@ -60,7 +60,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         valid = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 1
         env.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {shown(depth)}, and has to be an int ≥ 1")
 
-    @check("1.1")
+    @check("1.1", plain=5)
     def required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements(
         self, env: TestEnvironment
     ) -> None:
@@ -74,7 +74,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.next_elements(3)
         subscriber.expect_none("four elements were requested, and came")
 
-    @check("1.2")
+    @check("1.2", plain=3)
     def required_spec102_may_signal_less_than_requested_and_terminate_subscription(self, env: TestEnvironment) -> None:
         """A stream of three elements of which ten are requested gives three, and completes."""
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
@@ -102,16 +102,17 @@ class OriginalPublisherChecks(PublisherFactory[T]):
             env.due(
                 subscriber.ends,
                 f"run {run}: no end after {len(subscriber.elements)} of {elements} elements, one by one",
+                subscriber.stalled(elements),
             )
 
-    @check("1.4")
+    @check("1.4", plain=3)
     def optional_spec104_must_signal_on_error_when_fails(self, env: TestEnvironment) -> None:
         """A publisher that fails signals `on_error`, once."""
         publisher = self._failed_publisher(env)
         subscriber = self._subscribe(env, publisher, may_fail=True)
         subscriber.expect_error()
         env.silence(lambda: subscriber.count)
-        env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times (1.7)")
+        env.verify()  # the subscriber itself finds what comes after its end
 
     @check("1.5", plain=3)
     def required_spec105_must_signal_on_complete_when_finite_stream_terminates(self, env: TestEnvironment) -> None:
@@ -150,7 +151,6 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.expect_completion()
         subscriber.request(10)
         subscriber.expect_none("on_complete was signalled")
-        env.check(subscriber.ends == 1, f"{subscriber.ends} terminal signals came")
 
     untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled: Skipped = untested(
         "1.7",
@@ -188,8 +188,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     @check("1.9")
     def required_spec109_must_issue_on_subscribe_for_non_null_subscriber(self, env: TestEnvironment) -> None:
         """`subscribe` calls `on_subscribe`, once."""
-        subscriber = self._subscribe(env, self._publisher(env, 0), may_fail=True)
-        env.check(subscriber.subscriptions == 1, f"on_subscribe came {subscriber.subscriptions} times")
+        self._subscribe(env, self._publisher(env, 0), may_fail=True)
 
     @check("1.9")
     def required_spec109_may_reject_calls_to_subscribe_if_publisher_is_unable_or_unwilling_to_serve_them_rejection_must_trigger_on_error_after_on_subscribe(  # noqa: E501
@@ -198,7 +197,6 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         """A publisher that fails calls `on_subscribe` first, and then `on_error`, once."""
         subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         subscriber.expect_error()
-        env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times")
 
     untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice: Skipped = untested(
         "1.10",
@@ -320,6 +318,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         env.due(
             came,
             f"{len(subscriber.elements)} of {elements} elements came, each requested from the on_next before",
+            "3.8",
         )
 
     untested_spec304_request_should_not_perform_heavy_computations: Skipped = untested(
@@ -377,7 +376,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def _refused(self, env: TestEnvironment, n: int) -> BaseException:
         subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
         subscriber.request(n)
-        return subscriber.expect_error(ValueError)
+        return subscriber.expect_error(ValueError, "3.9")
 
     @check("3.12", plain=1)
     def required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling(
@@ -390,11 +389,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.next()
         subscriber.cancel()
         while env.silence(lambda: len(subscriber.elements)):
-            env.verify()
-        env.check(
-            len(subscriber.elements) <= 15,
-            f"{len(subscriber.elements)} elements came; 15 were requested, then cancelled",
-        )
+            env.verify()  # the subscriber itself finds an element that was not requested
 
     @check("3.13", plain=1)
     def required_spec313_cancel_must_make_the_publisher_eventually_drop_all_references_to_the_subscriber(
@@ -430,7 +425,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.next_elements(3)
         subscriber.expect_completion()
 
-    @check("3.17")
+    @check("3.17", plain=3)
     def required_spec317_must_not_signal_on_error_when_pending_above_long_max_value(self, env: TestEnvironment) -> None:
         """Requests whose sum is beyond MAX_DEMAND are not answered with `on_error`."""
         left = [10]

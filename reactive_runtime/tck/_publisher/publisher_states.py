@@ -113,13 +113,13 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     # -- 1.4, 1.7: the end -------------------------------------------------------------------------------------
 
-    @check("1.4")
+    @check("1.4", plain=3)
     def extra_spec104_must_signal_on_error_also_where_all_was_requested(self, env: TestEnvironment) -> None:
         """A stream of which MAX_DEMAND was requested, and which fails after three elements, signals `on_error`."""
         subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
         subscriber.request(MAX_DEMAND)
         subscriber.expect_error()
-        env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3")
+        env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3", "1.5")
 
     @check("1.7", plain=3)
     def extra_spec107_a_stream_must_end_once_whatever_is_called_in_its_end(self, env: TestEnvironment) -> None:
@@ -263,7 +263,8 @@ class StatePublisherChecks(PublisherFactory[T]):
                     subscriber.request(1)
             for subscriber in left:
                 env.happens(lambda one=subscriber, due=elements: len(one.elements) >= due or one.ends)  # type: ignore[misc]
-                env.due(len(subscriber.elements) >= elements or subscriber.ends, f"{subscriber.name} got no element")
+                came = len(subscriber.elements) >= elements or subscriber.ends
+                env.due(came, f"{subscriber.name} got no element", "3.8" if elements == 1 else "")
             left.pop().cancel()
 
     def _stops(self, env: TestEnvironment, when: str, *, demand: int = MAX_DEMAND, **how: Any) -> None:
@@ -474,7 +475,7 @@ class StatePublisherChecks(PublisherFactory[T]):
 
         self._thrice(env, self._publisher(env, 3, completes=True), to_its_end)
 
-    @check("1.4")
+    @check("1.4", plain=3)
     def extra_spec104_each_of_three_subscribers_must_be_notified_of_a_failure(self, env: TestEnvironment) -> None:
         """Three subscribers of a stream that fails after two elements each get one `on_error`, and nothing after it."""
 

@@ -9,6 +9,7 @@ import contextlib
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,11 +23,11 @@ from reactive_runtime.errors import TargetError
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
 from reactive_runtime.tck._running import environment as _environment
-from reactive_runtime.tck._running.environment import described
+from reactive_runtime.tck._running.environment import Calls, described
 from reactive_runtime.tck._running.settings import Settings
 from reactive_runtime.tck._verification import Check, Outcome, Verification
 
-__all__ = ["BEAT", "INTERRUPTED", "STACKS", "Begun", "LastCalls", "Start", "Target", "run", "verification_of"]
+__all__ = ["BEAT", "INTERRUPTED", "LOST", "STACKS", "Begun", "LastCalls", "Start", "Target", "run", "verification_of"]
 
 BEAT = 0.25
 """Seconds from one beat of the child to the next."""
@@ -36,6 +37,12 @@ STACKS: Any = getattr(signal, "SIGUSR1", None) if hasattr(faulthandler, "registe
 
 INTERRUPTED = """there is nothing to judge
   seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT) while this check ran"""
+
+LOST = 113
+"""The exit status of a child whose pipe was closed by the code under test."""
+
+FAR = 200
+"""The least number of the kit's descriptors: code that closes what it inherited begins at 3."""
 
 ROOM = 256
 """Bytes that are kept of the name of a call."""
@@ -75,8 +82,8 @@ class Start:
     """What a child before it has found of the implementation."""
 
 
-class LastCalls:
-    """Memory of parent and child: the last call into the implementation, and the last one of a factory.
+class LastCalls(Calls):
+    """Memory of parent and child: the last call into the implementation, the last one of a factory, and the one at hand.
 
     The thread of the child that calls writes, without a lock; the parent reads it where the child has stopped. Where
     two threads call at once, the text may be of both: a rule that is none is not named.
@@ -85,23 +92,40 @@ class LastCalls:
     def __init__(self, context: Any) -> None:
         self._last = context.RawArray("c", ROOM)
         self._factory = context.RawArray("c", ROOM)
+        self._at_hand = context.RawArray("c", ROOM)
 
     def begins(self, text: str, rule: str) -> None:
         """Note a call; `rule` is empty for one of a factory."""
-        said = f"{rule}\n{text}".encode()[: ROOM - 1]
-        self._last.value = said
+        said = _line(text, rule)
+        self._last.value = self._at_hand.value = said
         if not rule:
             self._factory.value = said
 
+    def is_inside(self, text: str, rule: str) -> None:
+        """Note the call that is under way when another one has returned."""
+        self._at_hand.value = _line(text, rule)
+
     def last(self) -> tuple[str, str | None]:
         """The last call, and the rule that it breaks if it does not return; none for a factory, None if unknown."""
-        rule, _, text = self._last.value.decode(errors="replace").partition("\n")
-        return text, rule if rule in RULES or (text and not rule) else None
+        return _call(self._last.value)
+
+    def at_hand(self) -> tuple[str, str | None]:
+        """The call that has not returned, in the same way; no text where none is under way."""
+        return _call(self._at_hand.value)
 
     def asked(self) -> int:
         """How many elements a factory was asked for last."""
         number = self._factory.value.decode(errors="replace").rpartition("(")[2].rstrip(")")
         return int(number) if number.isdecimal() else 0
+
+
+def _line(text: str, rule: str) -> bytes:
+    return f"{rule}\n{text}".encode()[: ROOM - 1]
+
+
+def _call(line: bytes) -> tuple[str, str | None]:
+    rule, _, text = line.decode(errors="replace").partition("\n")
+    return text, rule if rule in RULES or (text and not rule) else None
 
 
 class _Interrupts:
@@ -145,9 +169,23 @@ class _Line:
     def __init__(self, parent: Connection) -> None:
         self._parent = parent
         self._lock = threading.Lock()
+        self._pipe = self._file()
+
+    def _file(self) -> tuple[int, int]:
+        """What the descriptor of the pipe refers to: it may be closed, and its number be that of another file."""
+        if sys.platform == "win32":
+            return 0, 0  # a pipe has no descriptor there
+        status = os.fstat(self._parent.fileno())
+        return status.st_dev, status.st_ino
 
     def say(self, kind: str, said: object = None) -> None:
         with self._lock:
+            try:
+                kept = self._file() == self._pipe
+            except OSError:
+                kept = False
+            if not kept:
+                os._exit(LOST)
             self._parent.send((kind, said))
 
     def beat(self) -> None:
@@ -168,6 +206,20 @@ def end_group(pid: int | None) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
+def _far(pipe: Connection) -> Connection:
+    """The same pipe under a number that is far from those of the files of the code under test, where there is one."""
+    if sys.platform == "win32":
+        return pipe
+    import fcntl
+
+    try:
+        number = fcntl.fcntl(pipe.fileno(), fcntl.F_DUPFD_CLOEXEC, FAR)
+    except OSError:  # the process may not have so many
+        return pipe
+    pipe.close()
+    return Connection(number, readable=False)
+
+
 def run(parent: Connection, stacks: Connection, calls: LastCalls, target: Target, start: Start) -> None:
     """The child: run each check, and say what became of it; end without waiting for threads that are left.
 
@@ -177,11 +229,12 @@ def run(parent: Connection, stacks: Connection, calls: LastCalls, target: Target
         os.setsid()
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # what the code under test prints is no part of the verdict
+    parent, stacks = _far(parent), _far(stacks)
     if STACKS is not None:
         faulthandler.register(STACKS, file=stacks.fileno(), all_threads=True)
     line = _Line(parent)
     threading.Thread(target=line.beat, name="tck-beat", daemon=True).start()
-    _environment.CALLS.begins = calls.begins  # type: ignore[method-assign]
+    _environment.CALLS = calls
     try:
         _run(line, target, start)
     except TargetError as error:

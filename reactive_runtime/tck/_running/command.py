@@ -18,7 +18,7 @@ from typing import Any
 from reactive_runtime.errors import TargetError
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import FRAMES
-from reactive_runtime.tck._running.child import STACKS, Begun, LastCalls, Start, Target, end_group, run
+from reactive_runtime.tck._running.child import LOST, STACKS, Begun, LastCalls, Start, Target, end_group, run
 from reactive_runtime.tck._running.environment import FEW, KIT, TOO_MANY
 from reactive_runtime.tck._verification import Check, Outcome, Status
 
@@ -41,6 +41,12 @@ LOOK = 0.1
 
 STACKS_WITHIN = 1.0
 """Seconds that a child is given to write its stacks."""
+
+
+PIPE_CLOSED = "the code under test closed the pipe by which the kit hears of its checks"
+
+IN_A_ROW = 5
+"""After so many checks in a row of which a factory ended the process, or closed its pipe, no further one is begun."""
 
 
 class NoVerdictError(Exception):
@@ -123,6 +129,8 @@ class _Child:
             self.process.join()
             return "the process gave no sign of life any more"
         status = self.process.exitcode or 0
+        if status == LOST:
+            return PIPE_CLOSED
         how = f"by signal {-status}" if status < 0 else f"(status {status})"
         return f"the process was ended {how}"
 
@@ -146,6 +154,7 @@ class _Run:
         self._begin = time.monotonic()
         self._start = Start()
         self._held = 0  # how often code in C had the interpreter
+        self._unjudged = 0  # checks in a row whose process ended before there was anything to judge
         self._checks: list[Check] = []  # all, once a child has begun
         # Of the child at hand:
         self._check: Check | None = None  # the one that it is in
@@ -202,6 +211,7 @@ class _Run:
             self._check, self._since = self._checks[said], self._beat
             self._start = Start(said, self._start.measures, self._start.facts)
         elif kind == "outcome":
+            self._unjudged = 0
             yield said
             self._next()
         if self._check is not None:
@@ -219,8 +229,16 @@ class _Run:
         ended = "" if self._measuring else child.how_it_ended()
         if self._check is None:
             return self._without_check(f"{ended} before the first check")
-        why = f"rule {self._check.rule}\n  seen: {ended} inside of this check"
-        return (yield from self._left("failed", why, self._check.rule))
+        call, rule = child.calls.at_hand()
+        rule = "" if ended == PIPE_CLOSED else self._check.rule if rule is None else rule
+        seen = f"{ended} inside of this check{call and f', in {call}'}"
+        self._unjudged = 0 if rule else self._unjudged + 1
+        goes_on = yield from self._left("failed", _failure(seen, rule), rule)
+        if self._unjudged < IN_A_ROW:
+            return goes_on
+        for check in self._checks[self._start.first :]:
+            yield Outcome(check, "failed", _failure(f"{seen}, and in the {IN_A_ROW} checks before", ""))
+        return False
 
     def _left(self, status: Status, why: str, rule: str) -> Generator[Said, None, bool]:
         """What becomes of the check that a child was in when it ended, or was ended."""
@@ -275,8 +293,12 @@ class _Run:
         self._held += 1
         call, rule = child.calls.last()
         seen = f"{call or 'it'} let no other thread of the process move for {seconds:.0f} s, and the process was ended"
-        asks = f"rule {rule}: {RULES[rule]}" if rule else "there is nothing to judge"
-        return "failed", f"{asks}\n  seen: {seen}{child.place()}", rule or ""
+        return "failed", _failure(f"{seen}{child.place()}", rule), rule or ""
+
+
+def _failure(seen: str, rule: str | None) -> str:
+    """What a failure says of a check whose process has ended."""
+    return f"{f'rule {rule}: {RULES[rule]}' if rule else 'there is nothing to judge'}\n  seen: {seen}"
 
 
 def _written(stacks: Any) -> str:

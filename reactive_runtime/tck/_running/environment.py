@@ -31,6 +31,7 @@ from reactive_runtime._support import shown as _texts
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import Place, raised_in, stack_of
 from reactive_runtime.tck._running.collector import COLLECTOR
+from reactive_runtime.tck._running.copies import CAME_BACK, Original, forks
 from reactive_runtime.tck._running.settings import Settings
 
 __all__ = [
@@ -169,13 +170,16 @@ def started(act: Callable[[], object], name: str) -> threading.Thread:
 
 
 class Calls:
-    """What was called last, in this process: a process that listens asks it of one in which no thread moves any more.
+    """What this process calls. Another process, which listens, may put an heir into `CALLS` before the first check.
 
-    `begins` may be replaced before the first check.
+    `rule` is the one that the call breaks if it does not return; it is empty for a call of a factory.
     """
 
     def begins(self, text: str, rule: str) -> None:
-        """A call into the implementation; `rule` is the one that it breaks if it does not return."""
+        """A call into the implementation begins."""
+
+    def is_inside(self, text: str, rule: str) -> None:
+        """A call has returned, and this one is under way still; none, where the text is empty."""
 
 
 CALLS = Calls()
@@ -200,6 +204,7 @@ class TestEnvironment:
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False  # lock for writing; set once
+        self._original = Original()
         self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
         self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
         self.spins: dict[str, int] = {}  # lock; how many calls spun, by name; the verification's own
@@ -218,6 +223,7 @@ class TestEnvironment:
         Raises:
             Over: The check is over, because the call that this comes out of did not end.
         """
+        self._original.only()
         with self.lock:
             if self._endless:
                 raise Over
@@ -265,8 +271,7 @@ class TestEnvironment:
 
     def failure(self, seen: str, rule: str = "", *, observed: bool = False, missing: bool = False) -> ConformanceError:
         """A failure of this check, with the signals up to now; of `rule`, or of the check's own."""
-        rule = "" if rule == FACTORY else rule or self.rule
-        return ConformanceError(rule, seen, self.signals(), observed=observed, missing=missing)
+        return ConformanceError(self._named(rule), seen, self.signals(), observed=observed, missing=missing)
 
     def fail(self, seen: str, rule: str = "") -> NoReturn:
         """End the check: it failed. From its body."""
@@ -368,6 +373,7 @@ class TestEnvironment:
 
     def wake(self) -> None:
         """Wake the threads that wait: they look again."""
+        self._original.only()
         with self.lock:
             self.lock.notify_all()
 
@@ -408,6 +414,7 @@ class TestEnvironment:
         self._here.in_vain = None
         if rule == FACTORY and (seen := self.hung.get(_name(text))):
             raise self.failure(seen, rule)
+        before = forks()
         try:
             with self.calling(text, rule):
                 result = function(*arguments)
@@ -421,6 +428,8 @@ class TestEnvironment:
         if inspect.iscoroutine(result):
             result.close()
             raise self.failure(f"{text} {COROUTINE}", rule, observed=observed)
+        if rule == FACTORY and self._original.copied_since(before):
+            raise self.failure(f"{text} {CAME_BACK}", rule)
         if rule == FACTORY and _is_called_on_instances(result):
             raise self.failure(f"{text} returned a class, {shown(result)}, where an instance of it is needed", rule)
         return result
@@ -454,14 +463,24 @@ class TestEnvironment:
     def calling(self, text: str, rule: str = "") -> Iterator[None]:
         """While inside, this thread is in the implementation's hands: the watch may find that it hangs."""
         token, place = object(), Place()
-        CALLS.begins(text, self.rule if not rule else "" if rule == FACTORY else rule)
+        CALLS.begins(text, self._named(rule))
         with self.lock:
             self._calls[id(token)] = _Call(text, threading.current_thread().name, self._now(), rule, place)
         try:
             yield
         finally:
+            self._original.only()
             with self.lock:
                 del self._calls[id(token)]
+                around = next(reversed(self._calls.values()), None)
+            if around is None:
+                CALLS.is_inside("", "")
+            else:
+                CALLS.is_inside(around.text, self._named(around.rule))
+
+    def _named(self, rule: str) -> str:
+        """The rule that a failure names: `rule`, or the check's own; none for a factory."""
+        return "" if rule == FACTORY else rule or self.rule
 
     # -- the watch ---------------------------------------------------------------------------------------------
 
@@ -497,6 +516,8 @@ class TestEnvironment:
         try:
             body()
             self.verify()
+            if self._original.copied:
+                raise self.failure(f"the code under test {CAME_BACK}", FACTORY)
             self._cancel_all()
         except BaseException as error:
             outcome.append(self._judged(error))
