@@ -169,7 +169,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         requested = 0
         for number in range(10):
             if requested <= number:
-                requested += setup.publisher.expect_request("twenty elements were requested downstream")
+                requested += setup.publisher.expect_request("twenty elements were requested downstream", "4.1")
             setup.expect(one, setup.send_next())
         setup.publisher.send_completion()
         one.expect_completion()
@@ -222,11 +222,11 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         setup = _TestSetup(self, env)
         one = setup.subscribe()
         one.request(20)
-        requested = setup.publisher.expect_request()
+        requested = setup.publisher.expect_request(rule="4.1")
         for number in (1, 2):
             setup.expect(one, setup.send_next())
             if requested == number:
-                requested += setup.publisher.expect_request("twenty elements were requested downstream")
+                requested += setup.publisher.expect_request("twenty elements were requested downstream", "4.1")
         two = setup.subscribe()
         if self.does_coordinated_emission:
             two.expect_none("it has requested nothing")
@@ -241,7 +241,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             two.request(1)
             setup.expect(two, element)
         if requested == 3:
-            setup.publisher.expect_request("twenty elements were requested downstream")
+            setup.publisher.expect_request("twenty elements were requested downstream", "4.1")
         setup.publisher.send_completion()
         one.expect_completion()
         two.expect_completion()
@@ -274,7 +274,7 @@ class _TestSetup(Generic[T]):
         stage.cancels_a_second_subscription()
 
     def send_next(self) -> T:
-        element = self._elements.request_next()
+        element = self._elements.next()
         self.publisher.send_next(element)
         return element
 

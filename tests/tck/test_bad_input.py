@@ -22,6 +22,7 @@ from tck import sound
 from tck.broken import Publishers
 
 FIRST = "required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements"
+IN_ITS_REQUEST = "extra_spec213_blackbox_must_return_normally_from_signals_inside_its_own_request"
 REST = "required_validate_max_elements_from_publisher"
 
 
@@ -106,6 +107,27 @@ def test_a_factory_that_hung_is_waited_for_once(first: int) -> None:
     assert all(said in item.why for item in failed)
     assert "before the checks" in failed[1].why or "in an earlier check" in failed[1].why
     assert outcome(Made(Publisher), FIRST).status == "passed"  # another verification
+
+
+class NoElements(SubscriberBlackboxVerification[int]):
+    def create_subscriber(self) -> Any:
+        return sound.BlackboxSubscriber()
+
+    def trigger_request(self, subscriber: Any) -> None:
+        subscriber.ask()
+
+
+@pytest.mark.parametrize("name", ["create_element", "create_helper_publisher"])
+def test_factory_of_elements_that_raises_breaks_no_rule(name: str) -> None:
+    verification = NoElements()
+    setattr(verification, name, raising)
+    for check in ("required_spec201_blackbox_must_signal_demand_via_subscription_request", IN_ITS_REQUEST):
+        result = outcome(verification, check)
+        if check == IN_ITS_REQUEST and name == "create_helper_publisher":
+            assert result.status == "passed"  # it makes its elements itself
+        else:
+            assert (result.status, result.rule) == ("failed", "")
+            assert "OSError: no such table" in result.why
 
 
 def test_more_elements_than_asked_for_are_named() -> None:

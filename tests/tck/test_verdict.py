@@ -66,7 +66,7 @@ def leaves_a_copy(elements):
     return Flow.range(elements)
 
 def ends_its_process_in_request(elements):
-    return Flow.range(elements).map(lambda n: os._exit(0) if n == 4 else n)
+    return Flow.range(elements).map(lambda n: os._exit(0) if n == 900 else n)
 
 def ends_its_process_in_subscribe(elements):
     return Leaves(elements, lambda: os._exit(0)) if elements in (3, 20) else Flow.range(elements)

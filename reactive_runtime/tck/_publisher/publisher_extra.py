@@ -56,7 +56,9 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         subscriber = self._subscribe(env, publisher, may_fail=True, then=self._lingers(env))
         subscriber.request(10)
         subscriber.expect_error()
-        env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3", "1.5")
+        env.check(
+            len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3", "1.5"
+        )
 
     @check("1.6")
     def extra_spec106_must_consider_subscription_cancelled_after_on_complete(self, env: TestEnvironment) -> None:

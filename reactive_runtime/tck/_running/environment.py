@@ -534,7 +534,7 @@ class TestEnvironment:
             return error
         if isinstance(error, Over):
             return self.failure("it signals without end")
-        failure = self.failure(f"the check was left by {described(error)}")
+        failure = self.failure(f"the check was left by {described(error)}", FACTORY)  # what the verification defines
         failure.__cause__ = error
         return failure
 

@@ -56,7 +56,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         env.happens(lambda: stage.publisher.requests or stage.publisher.cancels)
         if stage.publisher.cancels and not stage.publisher.requests:
             raise NotVerified(f"rule {env.rule}: the subscriber cancels, and requests nothing")
-        return stage.publisher.expect_request("if it does not request by itself, define trigger_request", "2.1")
+        return stage.publisher.expect_request("if it does not request by itself, define trigger_request")
 
     @check("2.1")
     def required_spec201_blackbox_must_signal_demand_via_subscription_request(self, env: TestEnvironment) -> None:

@@ -78,8 +78,8 @@ class ManualPublisher(Generic[T]):
             with self.env.lock:
                 self.ending.discard(thread)
 
-    def expect_request(self, why: str = "", rule: str = "") -> int:
-        """Wait for one more `request`, and return its n; `rule` demands it, or else the check's own."""
+    def expect_request(self, why: str = "", rule: str = "2.1") -> int:
+        """Wait for one more `request`, and return its n; `rule` demands it."""
         came = self.env.happens(lambda: len(self.requests) > self.taken)
         self.env.due(came, f"no request came{why and f': {why}'}", rule)
         self.taken += 1
@@ -294,7 +294,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: It did not in time.
         """
         came = self._env.happens(lambda: self._completions)
-        self._env.due(came, "the subscriber did not register on_complete()")
+        self._env.due(came, "the subscriber did not register on_complete()", "2.9")
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for the subscriber to register `on_error`.
@@ -306,6 +306,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: No error was registered in time, or another one.
         """
         came = self._env.happens(lambda: self._errors)
-        self._env.due(came, f"the subscriber did not register on_error({shown(expected)})")
+        self._env.due(came, f"the subscriber did not register on_error({shown(expected)})", "2.10")
         got = self._errors[0]
-        self._env.check(got is expected, f"the subscriber registered on_error({shown(got)}), not {shown(expected)}")
+        seen = f"the subscriber registered on_error({shown(got)}), not {shown(expected)}"
+        self._env.check(got is expected, seen, "2.10")

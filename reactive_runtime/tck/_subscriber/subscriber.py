@@ -7,12 +7,12 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import FACTORY, TestEnvironment, shown
+from reactive_runtime.tck._running.environment import FACTORY, ConformanceError, TestEnvironment, shown
 from reactive_runtime.tck._subscriber.helper import HelperPublisher
 from reactive_runtime.tck._subscriber.manual_publishers import ManualPublisher
 from reactive_runtime.tck._verification import Skipped, Verification, untested
 
-__all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen", "refuses_none_at_first"]
+__all__ = ["ElementFactory", "Elements", "Stage", "TckError", "created", "not_seen", "refuses_none_at_first"]
 
 T = TypeVar("T")
 
@@ -61,19 +61,33 @@ class ElementFactory(Verification, Generic[T]):
         """A conformant publisher of `create_element(0)`, `create_element(1)`, …; of MAX_DEMAND: without end."""
         return HelperPublisher(elements, self.create_element)
 
-    def _elements(self, env: TestEnvironment) -> ManualSubscriber[T]:
-        """A subscriber of the kit, to take elements from."""
-        subscriber = ManualSubscriber[T](env)
-        subscriber.name = "elements"
-        env.call("create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber)
-        env.happens(lambda: subscriber.subscriptions)
-        return subscriber
+    def _elements(self, env: TestEnvironment) -> Elements[T]:
+        return Elements(env, self.create_helper_publisher)
+
+
+class Elements(Generic[T]):
+    """The elements of a helper publisher, one after the other. It is no part of what a check judges."""
+
+    def __init__(self, env: TestEnvironment, create: Callable[[int], Publisher[T]]) -> None:
+        self._env = env
+        self._subscriber = ManualSubscriber[T](env)
+        self._subscriber.name = "elements"
+        publisher = env.call("create_helper_publisher()", create, MAX_DEMAND, rule=FACTORY)
+        env.call("create_helper_publisher().subscribe", publisher.subscribe, self._subscriber, rule=FACTORY)
+        env.happens(lambda: self._subscriber.subscriptions)
+
+    def next(self) -> T:
+        """Request one more element, and wait for it."""
+        try:
+            return self._subscriber.request_next()
+        except ConformanceError as failure:
+            raise self._env.failure(f"the helper publisher gives no element: {failure.seen}", FACTORY) from failure
 
 
 class Stage(Generic[T]):
     """A subscriber under test, subscribed to a publisher of the kit."""
 
-    def __init__(self, env: TestEnvironment, elements: ManualSubscriber[T]) -> None:
+    def __init__(self, env: TestEnvironment, elements: Elements[T]) -> None:
         self.env = env
         self.publisher: ManualPublisher[T] = ManualPublisher[T](env)
         self._elements = elements
@@ -92,8 +106,9 @@ class Stage(Generic[T]):
         """Signal a new element, as soon as one is requested, and return it."""
         publisher = self.publisher
         self.env.happens(publisher.wants_more_than(publisher.sent))
-        self.env.due(publisher.wants_more_than(publisher.sent)(), f"{publisher.sent + 1} elements were to be requested")
-        element = self._elements.request_next()
+        wanted = publisher.wants_more_than(publisher.sent)()
+        self.env.due(wanted, f"{publisher.sent + 1} elements were to be requested", "2.1")
+        element = self._elements.next()
         self.publisher.send_next(element)
         return element
 

@@ -299,7 +299,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         requested = stage.publisher.expect_request()
         probe.expect_next(stage.signal_next())
         if requested < 2:
-            stage.publisher.expect_request("two elements were to be requested")
+            stage.publisher.expect_request("two elements were to be requested", "3.8")
         probe.expect_next(stage.signal_next())
         probe.expect_none()
         probe.trigger_request(3)
