@@ -346,6 +346,12 @@ class ManualSubscriber(Generic[T]):
         self.env.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due", rule)
         return error
 
+    def expect_failure_after(self, elements: int) -> None:
+        """Wait for `on_error`, after so many elements at most."""
+        self.expect_error()
+        came = len(self.elements)
+        self.env.check(came <= elements, f"{came} elements came, and it fails after {elements}", "1.5")
+
     def expect_none(self, what: str = "nothing was due") -> None:
         """No signal comes for `default_no_signals_timeout`, and none has come that the check has not taken."""
         more = self.elements[self.taken :] or self.env.silence(lambda: self.count)

@@ -83,10 +83,10 @@ class Start:
 
 
 class LastCalls(Calls):
-    """Memory of parent and child: the last call into the implementation, the last one of a factory, and the one at hand.
+    """Memory of parent and child: the last call into the implementation, the last of a factory, and the one at hand.
 
-    The thread of the child that calls writes, without a lock; the parent reads it where the child has stopped. Where
-    two threads call at once, the text may be of both: a rule that is none is not named.
+    The thread of the child that calls writes, without a lock; the parent reads when the child has stopped. If two
+    threads call at once, the text may be a mixture: then the parent names no rule.
     """
 
     def __init__(self, context: Any) -> None:

@@ -445,6 +445,17 @@ class TestEnvironment:
         except ConformanceError as failure:
             self.fault(failure.seen, failure.rule)
 
+    def refuses_none(self, text: str, function: Callable[[Any], object]) -> None:
+        """`function(None)`, called `text`, raises TypeError, and nothing else does."""
+        with self.calling(text):
+            try:
+                function(None)
+            except TypeError:
+                return
+            except BaseException as error:
+                self.fail(f"{text} raised {type(error).__name__}, where TypeError is due")
+        self.fail(f"{text} did not raise TypeError")
+
     def elsewhere(self, act: Callable[[], object]) -> None:
         """Run `act`, which calls by `call`, on a thread of its own, and wait for it; raise what it raised."""
         raised: list[BaseException] = []  # written by the thread, read when it has ended
