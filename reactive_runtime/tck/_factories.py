@@ -12,15 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import (
-    FACTORY,
-    FACTORY_TIMES,
-    LONG_ENOUGH,
-    ConformanceError,
-    NotVerified,
-    TestEnvironment,
-    shown,
-)
+from reactive_runtime.tck._running.environment import FACTORY_TIMES, LONG_ENOUGH, TestEnvironment
+from reactive_runtime.tck._running.failures import FACTORY, ConformanceError, NotVerified, shown
 from reactive_runtime.tck._running.settings import DEFAULTS, Settings
 from reactive_runtime.tck._verification import Verification
 

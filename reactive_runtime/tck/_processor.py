@@ -11,15 +11,8 @@ from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber,
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
 from reactive_runtime.tck._publisher.publisher_extra import LONG
 from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
-from reactive_runtime.tck._running.environment import (
-    FACTORY,
-    FactoryError,
-    NotVerified,
-    TestEnvironment,
-    described,
-    same,
-    shown,
-)
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import FACTORY, FactoryError, NotVerified, described, same, shown
 from reactive_runtime.tck._subscriber.helper import HelperPublisher
 from reactive_runtime.tck._subscriber.manual_publishers import (
     ManualPublisher,

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, cast
 from unittest import SkipTest, TestCase
 
-from reactive_runtime.tck._running.environment import ConformanceError, NotVerified, TestEnvironment, described, outside
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import ConformanceError, NotVerified, described, outside
 from reactive_runtime.tck._running.settings import TIMEOUTS, VARIABLES, Settings
 
 __all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check", "untested"]

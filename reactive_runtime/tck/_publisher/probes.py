@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Subscription
-from reactive_runtime.tck._running.environment import Over, TestEnvironment, shown
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import Over, shown
 
 __all__ = ["ManualSubscriber"]
 

@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.tck._factories import MIN_ELEMENTS, STEPS, PublisherFactory
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import LONG_ENOUGH, TURN, NotVerified, TestEnvironment, shown, started
+from reactive_runtime.tck._running.environment import LONG_ENOUGH, TURN, TestEnvironment, started
+from reactive_runtime.tck._running.failures import NotVerified, shown
 from reactive_runtime.tck._running.preemption import NEVER, HeldCall
 from reactive_runtime.tck._verification import check
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeVar
 from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.tck._factories import PublisherFactory
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import LONG_ENOUGH, NotVerified, TestEnvironment, same, shown
+from reactive_runtime.tck._running.environment import LONG_ENOUGH, TestEnvironment
+from reactive_runtime.tck._running.failures import NotVerified, same, shown
 from reactive_runtime.tck._verification import Skipped, check, untested
 
 __all__ = ["OriginalPublisherChecks"]

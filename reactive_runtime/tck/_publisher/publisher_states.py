@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.tck._factories import PublisherFactory
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import NotVerified, TestEnvironment, shown, started
+from reactive_runtime.tck._running.environment import TestEnvironment, started
+from reactive_runtime.tck._running.failures import NotVerified, shown
 from reactive_runtime.tck._verification import check
 
 __all__ = ["StatePublisherChecks"]

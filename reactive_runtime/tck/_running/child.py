@@ -23,7 +23,8 @@ from reactive_runtime.errors import TargetError
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
 from reactive_runtime.tck._running import environment as _environment
-from reactive_runtime.tck._running.environment import Calls, described
+from reactive_runtime.tck._running.environment import Calls
+from reactive_runtime.tck._running.failures import described
 from reactive_runtime.tck._running.settings import Settings
 from reactive_runtime.tck._verification import Check, Outcome, Verification
 

@@ -19,7 +19,8 @@ from reactive_runtime.errors import TargetError
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import FRAMES
 from reactive_runtime.tck._running.child import LOST, STACKS, Begun, LastCalls, Start, Target, end_group, run
-from reactive_runtime.tck._running.environment import FEW, KIT, TOO_MANY
+from reactive_runtime.tck._running.environment import FEW, TOO_MANY
+from reactive_runtime.tck._running.failures import KIT
 from reactive_runtime.tck._verification import Check, Outcome, Status
 
 __all__ = ["BUDGET", "MEMORY", "Begun", "NoVerdictError", "Progress", "Target", "judged"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import os
 import sys
 import threading
 import time
@@ -22,37 +21,35 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 from unittest import SkipTest
 
 from reactive_runtime._spec import MAX_DEMAND
-from reactive_runtime._support import shown as _texts
-from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import Place, raised_in, stack_of
 from reactive_runtime.tck._running.collector import COLLECTOR
 from reactive_runtime.tck._running.copies import CAME_BACK, Original, forks
+from reactive_runtime.tck._running.failures import (
+    COROUTINE,
+    FACTORY,
+    KIT,
+    ConformanceError,
+    FactoryError,
+    Over,
+    described,
+    outside,
+    shown,
+)
 from reactive_runtime.tck._running.settings import Settings
 
-__all__ = [
-    "CALLS", "FACTORY", "FEW", "KIT", "TOO_MANY", "Calls", "ConformanceError", "FactoryError", "NotVerified", "Over",
-    "TestEnvironment", "described", "outside", "same", "shown", "started",
-]  # fmt: skip
+__all__ = ["CALLS", "FEW", "LONG_ENOUGH", "TOO_MANY", "TURN", "Calls", "TestEnvironment", "started"]
 
 Moment = tuple[float, float]
 """When it was, in seconds, and how late the turns of the watch had been by then."""
 
 T = TypeVar("T")
-E = TypeVar("E", bound=BaseException)
-
-KIT = os.path.dirname(os.path.dirname(__file__)) + os.sep
-"""The folder of the kit."""
 
 KEPT = 40
 """How many signals a trial remembers, the last ones; a failure shows them."""
-
-FACTORY = "factory"
-"""Given for a rule where what fails is no implementation, but what should have made one."""
 
 LONG_ENOUGH = 2.0
 """Seconds that the elements of one check may take, where it would like to see many."""
@@ -90,38 +87,6 @@ ENDING = 0.2
 """Seconds that a thread which spins is given to end."""
 
 
-class FactoryError(Exception):
-    """A factory of which another one is made did not do what it has to; the text names it, and says what it did."""
-
-
-class ConformanceError(AssertionError):
-    """A check has failed: `rule` is the rule that was broken, `seen` how; the text has the signals in order.
-
-    `rule` is empty where a factory failed: then there was nothing to judge.
-
-    `observed`: what is broken is a MUST, whatever the check was about; so an optional check fails by it too.
-    `missing`: something that was due did not come; the reason may be a simpler one than the check looks for.
-    """
-
-    def __init__(self, rule: str, seen: str, signals: str, *, observed: bool = False, missing: bool = False) -> None:
-        self.rule = rule
-        self.seen = seen
-        self.signals = signals
-        self.observed = observed
-        self.missing = missing
-        asks = f": {RULES[rule]}" if rule in RULES else ""
-        head = f"rule {rule}{asks}" if rule else "there is nothing to judge"
-        super().__init__(f"{head}\n  seen: {seen}\n{signals}".rstrip())
-
-
-class NotVerified(SkipTest):
-    """A check does not apply, or the implementation does not do what is optional; test runners show it as skipped."""
-
-
-class Over(BaseException):
-    """Raised into an implementation that goes on signalling without end after its check is over, to end its thread."""
-
-
 @dataclass(frozen=True, slots=True)
 class Note:
     """One signal or call."""
@@ -139,22 +104,6 @@ class _Call:
     since: Moment
     rule: str
     place: Place
-
-
-def same(sent: object, got: object) -> bool:
-    """Whether `got` is the element that was sent, or equal to it.
-
-    Some elements are not even equal to themselves: NaN, arrays of numpy, those whose `==` raises. A copy of one can't
-    be distinguished from another one; then the class decides.
-    """
-    return got is sent or _equal(sent, got) or (not _equal(sent, sent) and type(got) is type(sent))
-
-
-def _equal(one: object, other: object) -> bool:
-    try:
-        return bool(one == other)
-    except Exception:
-        return False
 
 
 def started(act: Callable[[], object], name: str) -> threading.Thread:
@@ -631,37 +580,6 @@ class TestEnvironment:
             self.over = True
 
 
-def outside(error: E) -> E:
-    """`error`, without the lines of the kit in its traceback: a test runner shows those of the code under test."""
-    entries: list[TracebackType] = []
-    entry = error.__traceback__
-    while entry is not None:
-        if not entry.tb_frame.f_code.co_filename.startswith(KIT):
-            entries.append(entry)
-        entry = entry.tb_next
-    kept: TracebackType | None = None
-    for item in reversed(entries):
-        kept = TracebackType(kept, item.tb_frame, item.tb_lasti, item.tb_lineno)
-    return error.with_traceback(kept)
-
-
-def shown(value: object) -> str:
-    """`value` in a few characters; never raises."""
-    return _texts.shown(value, 60, BaseException)
-
-
-COROUTINE = "returned a coroutine, and nothing awaits it: define it with def, not async def"
-
-
-def described(error: BaseException) -> str:
-    """The kind and the words of `error`, at most a few lines of them; never raises."""
-    try:
-        words = str(error)
-    except BaseException as failure:
-        words = f"<its words: str raised {type(failure).__name__}>"
-    return _cut(f"{type(error).__name__}: {words}" if words else type(error).__name__, 300)
-
-
 def _spins(call: _Call) -> bool:
     return call.place.spins(time.monotonic() - call.since[0])
 
@@ -675,7 +593,3 @@ def _is_called_on_instances(made: object) -> bool:
 def _name(call: str) -> str:
     """What is called, without its arguments."""
     return call.partition("(")[0]
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."

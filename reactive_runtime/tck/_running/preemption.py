@@ -23,7 +23,7 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from reactive_runtime.tck._running.environment import COROUTINE, KIT, described
+from reactive_runtime.tck._running.failures import COROUTINE, KIT, described
 
 __all__ = ["NEVER", "HeldCall"]
 

@@ -6,7 +6,8 @@ import time
 from typing import TypeVar
 
 from reactive_runtime._spec import Subscriber
-from reactive_runtime.tck._running.environment import LONG_ENOUGH, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck._running.environment import LONG_ENOUGH, TestEnvironment
+from reactive_runtime.tck._running.failures import NotVerified, shown
 from reactive_runtime.tck._subscriber.subscriber import (
     ElementFactory,
     Stage,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import Subscriber
-from reactive_runtime.tck._running.environment import TestEnvironment, same, shown
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import same, shown
 
 __all__ = ["ManualPublisher", "SubscriberPuppet", "WhiteboxSubscriberProbe"]
 

@@ -7,7 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import FACTORY, ConformanceError, TestEnvironment, shown
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import FACTORY, ConformanceError, shown
 from reactive_runtime.tck._subscriber.helper import HelperPublisher
 from reactive_runtime.tck._subscriber.manual_publishers import ManualPublisher
 from reactive_runtime.tck._verification import Skipped, Verification, untested
