@@ -238,9 +238,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         self, env: TestEnvironment
     ) -> None:
         """`on_subscribe(None)` raises TypeError."""
-        stage = Stage[T](env, self._elements(env))
-        stage.publisher.subscriber = created(env, "create_subscriber()", self.create_subscriber)
-        stage.must_refuse_none("on_subscribe")
+        refuses_none_at_first(env, created(env, "create_subscriber()", self.create_subscriber))
 
     @check("2.13")
     def required_spec213_blackbox_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
