@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, cast
 from unittest import SkipTest, TestCase
@@ -21,7 +21,7 @@ from reactive_runtime.tck._running.environment import TestEnvironment
 from reactive_runtime.tck._running.failures import ConformanceError, NotVerified, described, outside
 from reactive_runtime.tck._running.settings import TIMEOUTS, VARIABLES, Settings
 
-__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check", "untested"]
+__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check"]
 
 V = TypeVar("V", bound="Verification")
 
@@ -309,21 +309,26 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
     return decorate
 
 
-Skipped = Callable[[Verification], None]
-"""A check that says why it can't be made."""
+class Skipped:
+    """A check that the kit of the JVM declares, and that none can make, by the name of the attribute: it says why."""
 
+    def __init__(self, why: str | Mapping[str, str]) -> None:
+        """`why`, or why by the rule, which the name of the check says: "…spec203…" is about rule 2.3."""
+        self._why = why
 
-def untested(rule: str, name: str, why: str) -> Skipped:
-    """A check that the original kit declares, and can't make: it is skipped, and says `why`."""
+    def __set_name__(self, owner: type, name: str) -> None:
+        digits = name.partition("_spec")[2].partition("_")[0]
+        rule = f"{digits[0]}.{int(digits[1:])}"
+        why = self._why if isinstance(self._why, str) else self._why[rule]
 
-    def skip(self: Verification) -> None:
-        raise NotVerified(f"rule {rule}: {why}")
+        def skip(self: Verification) -> None:
+            raise NotVerified(f"rule {rule}: {why}")
 
-    skip.__name__ = skip.__qualname__ = name
-    skip.__doc__ = f"Not tested: {why}."
-    marked = cast(_Marked, skip)
-    marked.check, marked.__test__ = _check_of(name, rule), True
-    return skip
+        skip.__name__ = skip.__qualname__ = name
+        skip.__doc__ = f"Not tested: {why}."
+        marked = cast(_Marked, skip)
+        marked.check, marked.__test__ = _check_of(name, rule), True
+        setattr(owner, name, skip)
 
 
 def _check_of(name: str, rule: str) -> Check:
