@@ -173,23 +173,23 @@ class PublisherFactory(Verification, Generic[T]):
     def _publisher(self, env: TestEnvironment, elements: int, *, completes: bool = False) -> Publisher[T]:
         most = self.max_elements_from_publisher
         if elements > most:
-            raise NotVerified(f"rule {env.rule}: needs {elements} elements; max_elements_from_publisher is {most}")
+            env.skip(f"needs {elements} elements; max_elements_from_publisher is {most}")
         if completes and most == MAX_DEMAND:
-            raise NotVerified(f"rule {env.rule}: needs on_complete; max_elements_from_publisher says it never comes")
+            env.skip("needs on_complete; max_elements_from_publisher says it never comes")
         env.elements = MAX_DEMAND if most == MAX_DEMAND else elements
         return self._created(env, f"create_publisher({elements})", self.create_publisher, elements)
 
     def _failed_publisher(self, env: TestEnvironment) -> Publisher[T]:
         made = env.call("create_failed_publisher()", self.create_failed_publisher, rule=FACTORY)
         if made is None:
-            raise NotVerified(f"rule {env.rule}: create_failed_publisher returned None: there is none to test")
+            env.skip("create_failed_publisher returned None: there is none to test")
         return self._created(env, "create_failed_publisher()", lambda: made)
 
     def _publisher_failing_after(self, env: TestEnvironment, elements: int) -> Publisher[T]:
         text = f"create_publisher_failing_after({elements})"
         made = env.call(text, self.create_publisher_failing_after, elements, rule=FACTORY)
         if made is None:
-            raise NotVerified(f"rule {env.rule}: create_publisher_failing_after returned None: there is none to test")
+            env.skip("create_publisher_failing_after returned None: there is none to test")
         return self._created(env, "create_publisher_failing_after()", lambda: made)
 
     def _created(self, env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
@@ -213,6 +213,14 @@ class PublisherFactory(Verification, Generic[T]):
         env.call("subscribe(subscriber)", publisher.subscribe, subscriber, rule="1.9")
         env.happens(lambda: subscriber.ready)
         env.due(subscriber.subscriptions, "no on_subscribe came", "1.9")
+
+    def _needs_concurrent_requests(self, env: TestEnvironment) -> None:
+        if not self.requests_may_be_concurrent:
+            env.skip("requests_may_be_concurrent is False")
+
+    def _needs_two_subscribers_at_once(self, env: TestEnvironment) -> None:
+        if self._ends_a_second():
+            env.skip("the publisher accepts one subscriber at a time")
 
     def _lingers(self, env: TestEnvironment) -> Callable[..., object]:
         """A step of a subscriber, inside a signal: it takes a moment, in which one on another thread is seen (1.3)."""

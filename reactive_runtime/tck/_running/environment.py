@@ -34,6 +34,7 @@ from reactive_runtime.tck._running.failures import (
     KIT,
     ConformanceError,
     FactoryError,
+    NotVerified,
     Over,
     described,
     outside,
@@ -225,6 +226,10 @@ class TestEnvironment:
     def fail(self, seen: str, rule: str = "") -> NoReturn:
         """End the check: it failed. From its body."""
         raise self.failure(seen, rule)
+
+    def skip(self, why: str) -> NoReturn:
+        """End the check: it does not apply."""
+        raise NotVerified(f"rule {self.rule}: {why}")
 
     def check(self, holds: object, seen: str, rule: str = "") -> None:
         """Fail with `seen` unless it `holds`."""

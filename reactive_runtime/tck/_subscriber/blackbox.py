@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from reactive_runtime._spec import Subscriber
 from reactive_runtime.tck._running.environment import LONG_ENOUGH, TestEnvironment
-from reactive_runtime.tck._running.failures import NotVerified, shown
+from reactive_runtime.tck._running.failures import shown
 from reactive_runtime.tck._subscriber.subscriber import (
     ElementFactory,
     NotSeen,
@@ -42,9 +42,12 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
             subscriber: What `create_subscriber` made.
         """
 
+    def _subscriber(self, env: TestEnvironment) -> Subscriber[T]:
+        return created(env, "create_subscriber()", self.create_subscriber)
+
     def _stage(self, env: TestEnvironment) -> Stage[T]:
         stage = Stage(env, self._elements(env))
-        stage.subscribe(created(env, "create_subscriber()", self.create_subscriber))
+        stage.subscribe(self._subscriber(env))
         return stage
 
     def _triggered(self, env: TestEnvironment) -> tuple[Stage[T], int]:
@@ -56,7 +59,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         env.call("trigger_request(subscriber)", self.trigger_request, stage.subscriber)
         env.happens(lambda: stage.publisher.requests or stage.publisher.cancels)
         if stage.publisher.cancels and not stage.publisher.requests:
-            raise NotVerified(f"rule {env.rule}: the subscriber cancels, and requests nothing")
+            env.skip("the subscriber cancels, and requests nothing")
         return stage.publisher.expect_request("if it does not request by itself, define trigger_request")
 
     @check("2.1")
@@ -82,7 +85,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     ) -> None:
         """A publisher may signal inside `request` (3.10, 3.11): an element or more is taken there, and each end."""
         for error in (None, TckError()):
-            subscriber = created(env, "create_subscriber()", self.create_subscriber)
+            subscriber = self._subscriber(env)
             came = signals_inside_request(env, subscriber, [self.create_element(0)], error)
             env.call("trigger_request(subscriber)", self.trigger_request, subscriber)
             env.happens(came)
@@ -98,7 +101,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     @check("2.13")
     def extra_spec213_blackbox_must_refuse_none_for_its_first_subscription(self, env: TestEnvironment) -> None:
         """Before any other signal, `on_subscribe(None)` raises TypeError."""
-        refuses_none_at_first(env, created(env, "create_subscriber()", self.create_subscriber))
+        refuses_none_at_first(env, self._subscriber(env))
 
     @check("2.3")
     def extra_spec203_blackbox_must_not_call_back_in_on_complete_after_elements(self, env: TestEnvironment) -> None:
@@ -124,7 +127,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         """After an element a second subscription is cancelled, and the first one is not."""
         stage = self._after_elements(env, 1)
         if stage.publisher.cancels:
-            raise NotVerified(f"rule {env.rule}: the subscriber has cancelled, and may take another subscription")
+            env.skip("the subscriber has cancelled, and may take another subscription")
         stage.cancels_a_second_subscription()
         env.check(not stage.publisher.cancels, "the first subscription was cancelled")
 
@@ -133,7 +136,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         """Each `request` and `cancel` is kept inside for a moment: no other one comes on another thread."""
         stage = Stage(env, self._elements(env))
         stage.publisher.hold = env.settings.default_poll_timeout
-        stage.subscribe(created(env, "create_subscriber()", self.create_subscriber))
+        stage.subscribe(self._subscriber(env))
         self._feed(env, stage, 5)
         env.silence(lambda: len(stage.publisher.requests))
 
@@ -226,7 +229,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         self, env: TestEnvironment
     ) -> None:
         """`on_subscribe(None)` raises TypeError."""
-        refuses_none_at_first(env, created(env, "create_subscriber()", self.create_subscriber))
+        refuses_none_at_first(env, self._subscriber(env))
 
     @check("2.13")
     def required_spec213_blackbox_on_next_must_throw_null_pointer_exception_when_parameters_are_null(

@@ -214,7 +214,7 @@ class _SecondSubscription:
             self.cancelled = True
 
 
-def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: Any) -> Any:
+def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: Any) -> Subscriber[Any]:
     """What `factory` made, if it is a subscriber."""
     made = env.call(text, factory, *arguments, rule=FACTORY)
     if made is None:
@@ -223,4 +223,5 @@ def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *argum
     missing = [name for name in methods if not callable(getattr(made, name, None))]
     if missing:
         env.fail(f"{text} returned {shown(made)}, which is no Subscriber: it has no {', '.join(missing)}", FACTORY)
-    return made
+    subscriber: Subscriber[Any] = made
+    return subscriber

@@ -38,9 +38,12 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         """
         raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self, probe)")
 
+    def _subscriber(self, env: TestEnvironment, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:
+        return created(env, "create_subscriber(probe)", self.create_subscriber, probe)
+
     def _stage(self, env: TestEnvironment) -> tuple[Stage[T], WhiteboxSubscriberProbe[T]]:
         stage, probe = Stage(env, self._elements(env)), WhiteboxSubscriberProbe[T](env)
-        stage.subscribe(created(env, "create_subscriber(probe)", self.create_subscriber, probe))
+        stage.subscribe(self._subscriber(env, probe))
         probe.puppet()
         return stage, probe
 
@@ -84,7 +87,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         elements = [self.create_element(number) for number in range(3)]
         for error in (None, TckError()):
             probe = WhiteboxSubscriberProbe[T](env)
-            subscriber = created(env, "create_subscriber(probe)", self.create_subscriber, probe)
+            subscriber = self._subscriber(env, probe)
             signals_inside_request(env, subscriber, elements, error)
             probe.trigger_request(4)
             if error is not None:  # which may come before elements that are buffered
@@ -99,8 +102,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         """After three elements, `on_next(None)` and `on_error(None)` raise TypeError."""
         stage, probe = self._stage(env)
         probe.trigger_request(5)
-        for _ in range(3):
-            probe.expect_next(stage.signal_next())
+        _passes(stage, probe, 3)
         stage.must_refuse_none("on_next")
         stage.must_refuse_none("on_error")
 
@@ -108,15 +110,14 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def extra_spec213_must_refuse_none_for_its_first_subscription(self, env: TestEnvironment) -> None:
         """Before any other signal, `on_subscribe(None)` raises TypeError."""
         probe = WhiteboxSubscriberProbe[T](env)
-        refuses_none_at_first(env, created(env, "create_subscriber(probe)", self.create_subscriber, probe))
+        refuses_none_at_first(env, self._subscriber(env, probe))
 
     @check("2.3")
     def extra_spec203_must_not_call_back_in_on_complete_after_elements(self, env: TestEnvironment) -> None:
         """The subscriber calls neither `request` nor `cancel` inside an `on_complete` that follows elements."""
         stage, probe = self._stage(env)
         probe.trigger_request(3)
-        for _ in range(2):
-            probe.expect_next(stage.signal_next())
+        _passes(stage, probe, 2)
         stage.publisher.send_completion()
         probe.expect_completion()
 
@@ -125,8 +126,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         """The subscriber calls neither `request` nor `cancel` inside an `on_error` that follows elements."""
         stage, probe = self._stage(env)
         probe.trigger_request(3)
-        for _ in range(2):
-            probe.expect_next(stage.signal_next())
+        _passes(stage, probe, 2)
         error = TckError()
         stage.publisher.send_error(error)
         probe.expect_error(error)
@@ -149,8 +149,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         for error in (None, TckError()):
             stage, probe = self._stage(env)
             probe.trigger_request(10)
-            for _ in range(3):
-                probe.expect_next(stage.signal_next())
+            _passes(stage, probe, 3)
             probe.signal_cancel()
             stage.publisher.expect_cancelling()
             if sum(stage.publisher.requests) > stage.publisher.sent:  # else none may come (1.1)
@@ -294,3 +293,9 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = NotSeen()
     untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error = NotSeen()
     untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber = NotSeen()
+
+
+def _passes(stage: Stage[T], probe: WhiteboxSubscriberProbe[T], elements: int) -> None:
+    """So many elements are signalled, and registered."""
+    for _ in range(elements):
+        probe.expect_next(stage.signal_next())
