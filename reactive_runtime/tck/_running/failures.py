@@ -21,20 +21,20 @@ KIT = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the kit."""
 
 FACTORY = "factory"
-"""Given for a rule where what fails is no implementation, but what should have made one."""
+"""In place of a rule: the factory failed, and not the implementation."""
 
 
 class FactoryError(Exception):
-    """A factory of which another one is made did not do what it has to; the text names it, and says what it did."""
+    """A factory that another factory calls has failed; the text names it, and says what it did."""
 
 
 class ConformanceError(AssertionError):
     """A check has failed: `rule` is the rule that was broken, `seen` how; the text has the signals in order.
 
-    `rule` is empty where a factory failed: then there was nothing to judge.
+    `rule` is empty if a factory failed: then there was nothing to judge.
 
-    `observed`: what is broken is a MUST, whatever the check was about; so an optional check fails by it too.
-    `missing`: something that was due did not come; the reason may be a simpler one than the check looks for.
+    `observed`: the implementation broke a MUST, whatever the check is about; an optional check fails by it too.
+    `missing`: a signal or a call that was due did not come.
     """
 
     def __init__(self, rule: str, seen: str, signals: str, *, observed: bool = False, missing: bool = False) -> None:
@@ -49,15 +49,15 @@ class ConformanceError(AssertionError):
 
 
 class NotVerified(SkipTest):
-    """A check does not apply, or the implementation does not do what is optional; test runners show it as skipped."""
+    """A check does not apply, or the implementation lacks something optional; test runners show it as skipped."""
 
 
 class Over(BaseException):
-    """Raised into an implementation that goes on signalling without end after its check is over, to end its thread."""
+    """The kit raises it in a thread that signals without end after its check is over, to end the thread."""
 
 
 def outside(error: E) -> E:
-    """`error`, without the lines of the kit in its traceback: a test runner shows those of the code under test."""
+    """Remove the lines of the kit from the traceback of `error`: a test runner shows those of the code under test."""
     entries: list[TracebackType] = []
     entry = error.__traceback__
     while entry is not None:
@@ -79,7 +79,7 @@ COROUTINE = "returned a coroutine, and nothing awaits it: define it with def, no
 
 
 def described(error: BaseException) -> str:
-    """The kind and the words of `error`, at most a few lines of them; never raises."""
+    """The class and the text of `error`, at most 300 characters; never raises."""
     try:
         words = str(error)
     except BaseException as failure:
@@ -90,8 +90,8 @@ def described(error: BaseException) -> str:
 def same(sent: object, got: object) -> bool:
     """Whether `got` is the element that was sent, or equal to it.
 
-    Some elements are not even equal to themselves: NaN, arrays of numpy, those whose `==` raises. A copy of one can't
-    be distinguished from another one; then the class decides.
+    Some elements do not equal themselves: NaN, arrays of numpy, objects whose `==` raises. For these the class
+    decides, since a copy of one looks like another one.
     """
     return got is sent or _equal(sent, got) or (not _equal(sent, sent) and type(got) is type(sent))
 
