@@ -1,6 +1,6 @@
 """The process in which the command runs the checks: it reports each check that it begins, and the outcome.
 
-A thread of it sends a beat: where none comes, code in C has the interpreter, and no thread of Python moves.
+One of its threads sends a beat: if none comes, code in C keeps the interpreter, and no thread of Python moves.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ BEAT = 0.25
 """Seconds from one beat of the child to the next."""
 
 STACKS: Any = getattr(signal, "SIGUSR1", None) if hasattr(faulthandler, "register") else None
-"""The signal at which a child writes the stacks of its threads, whatever they do; None where there is none."""
+"""The signal at which a child writes the stacks of its threads; None if the system has none."""
 
 INTERRUPTED = """there is nothing to judge
   seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT) while this check ran"""
 
 LOST = 113
-"""The exit status of a child whose pipe was closed by the code under test."""
+"""The exit status of a child after the code under test has closed its pipe."""
 
 FAR = 200
 """The least number of the kit's descriptors: code that closes what it inherited begins at 3."""
 
 ROOM = 256
-"""Bytes that are kept of the name of a call."""
+"""The number of bytes for the name of a call."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be judged: names, as the shell gives them, and settings."""
+    """The implementation to judge: names, as the shell gives them, and settings."""
 
     name: str
     failed: str | None = None
@@ -60,7 +60,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Begun:
-    """What is known before the first check."""
+    """The times that a child knows before its first check."""
 
     pace: float
     """Seconds that the slowest of the first signals took."""
@@ -71,16 +71,16 @@ class Begun:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a child begins."""
+    """The point at which a child begins."""
 
     first: int = 0
     """The number of its first check."""
 
     measures: bool = True
-    """Whether it measures the pace; else it takes the implementation for a quick one."""
+    """Whether it measures the pace; otherwise it assumes a quick implementation."""
 
     facts: dict[str, Any] | None = None
-    """What a child before it has found of the implementation."""
+    """The facts that an earlier child has found of the implementation."""
 
 
 class LastCalls(Calls):
@@ -115,7 +115,7 @@ class LastCalls(Calls):
         return _call(self._at_hand.value)
 
     def asked(self) -> int:
-        """How many elements a factory was asked for last."""
+        """The number of elements of the last call of a factory."""
         number = self._factory.value.decode(errors="replace").rpartition("(")[2].rstrip(")")
         return int(number) if number.isdecimal() else 0
 
@@ -130,10 +130,10 @@ def _call(line: bytes) -> tuple[str, str | None]:
 
 
 class _Interrupts:
-    """What SIGINT does in the child: it ends the check that runs, once, and nothing else.
+    """The handler of SIGINT in the child: it ends the current check, once, and nothing else.
 
-    A key pressed at the terminal reaches the parent too, which ends the child; `_thread.interrupt_main` does not.
-    Owned by the main thread of the child, on which Python runs its handlers.
+    A key at the terminal reaches the parent too, which ends the child; `_thread.interrupt_main` does not. The main
+    thread of the child owns it: Python runs handlers there.
     """
 
     def __init__(self) -> None:
@@ -146,10 +146,10 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def outcome(self, verification: Verification, check: Check) -> Outcome:
-        """What becomes of this check: where it is interrupted, there is nothing to judge.
+        """Run this check. After an interrupt there is nothing to judge.
 
-        That holds also where the interrupt was lost (in a finalizer, or in the callback of a weak reference), or became
-        another error: in the middle of `Condition.wait`, "release unlocked lock".
+        That holds also if Python lost the interrupt (in a finalizer, or in the callback of a weak reference), or turned
+        it into another error (in the middle of `Condition.wait`, "release unlocked lock").
         """
         outcome = Outcome(check, "failed", INTERRUPTED)  # of no rule: none forbids it
         self._seen = False
@@ -165,7 +165,7 @@ class _Interrupts:
 
 
 class _Line:
-    """What the child says to its parent, from two threads; `_lock` owns the pipe."""
+    """The messages of the child to its parent, from two threads; `_lock` owns the pipe."""
 
     def __init__(self, parent: Connection) -> None:
         self._parent = parent
@@ -173,7 +173,7 @@ class _Line:
         self._pipe = self._file()
 
     def _file(self) -> tuple[int, int]:
-        """What the descriptor of the pipe refers to: it may be closed, and its number be that of another file."""
+        """The file of the descriptor: the code under test may close it, and open another one under its number."""
         if sys.platform == "win32":
             return 0, 0  # a pipe has no descriptor there
         status = os.fstat(self._parent.fileno())
@@ -190,7 +190,7 @@ class _Line:
             self._parent.send((kind, said))
 
     def beat(self) -> None:
-        """Send a beat again and again; where the parent has gone, end the process."""
+        """Send beats; end the process if the parent has ended."""
         try:
             while True:
                 self.say("beat")
@@ -201,7 +201,7 @@ class _Line:
 
 
 def end_group(pid: int | None) -> None:
-    """End the processes of the session that a child leads: a pipe that they have would stay open."""
+    """End the processes of the session that a child leads: they would keep its pipe open."""
     if pid is not None and hasattr(os, "killpg"):
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
@@ -222,14 +222,14 @@ def _far(pipe: Connection) -> Connection:
 
 
 def run(parent: Connection, stacks: Connection, calls: LastCalls, target: Target, start: Start) -> None:
-    """The child: run each check, and say what became of it; end without waiting for threads that are left.
+    """The child: run each check, report its outcome, and end without waiting for threads that are left.
 
-    It leads a session, so that what it leaves behind, processes of the code under test, can be ended with it.
+    It leads a session: the parent ends the processes that the code under test leaves behind with it.
     """
     if hasattr(os, "setsid"):
         os.setsid()
     with contextlib.suppress(OSError):
-        os.dup2(2, 1)  # what the code under test prints is no part of the verdict
+        os.dup2(2, 1)  # the verdict goes to 1, and the output of the code under test must not
     parent, stacks = _far(parent), _far(stacks)
     if STACKS is not None:
         faulthandler.register(STACKS, file=stacks.fileno(), all_threads=True)
@@ -240,7 +240,7 @@ def run(parent: Connection, stacks: Connection, calls: LastCalls, target: Target
         _run(line, target, start)
     except TargetError as error:
         line.say("usage", str(error))
-    except BaseException as error:  # of what the verification defines besides its checks
+    except BaseException as error:  # of a member of the verification that is no check
         line.say("unable", f"{target.name}: {described(error)}")
     finally:
         os._exit(0)
@@ -275,7 +275,7 @@ def _run(line: _Line, target: Target, start: Start) -> None:
 
 
 def _spins(verification: Verification) -> int:
-    """How many calls computed without end so far."""
+    """The number of calls that computed without end so far."""
     return sum(verification.spins().values())
 
 
@@ -284,11 +284,11 @@ def _most(settings: Settings) -> float:
 
 
 def verification_of(target: str, *, failed: str | None = None, **settings: Any) -> Verification:
-    """The verification that `target`, "package.module:name", stands for.
+    """The verification for `target`, "package.module:name".
 
     The name is a subclass of one of the verifications, or a function of the number of elements that returns a
-    publisher; `failed` names a function without arguments that returns a publisher which fails. Of the `settings`
-    those count that are not None. Raises TargetError.
+    publisher; `failed` names a function without arguments that returns a publisher which fails. `settings` that are
+    None have no effect. Raises TargetError.
     """
     item = import_string(target)
     if isinstance(item, type) and issubclass(item, Verification):

@@ -1,7 +1,7 @@
-"""A copy of the process, made by a fork in the code under test: it must not go on in the kit.
+"""A copy of the process, which the code under test makes by a fork, must not go on in the kit.
 
-The copy has one thread, and locks that no thread of it will release. So it ends where it comes back into the kit, and
-tells its original, which says in its verdict that there was a fork.
+The copy has one thread, and locks that none of its threads will release. So it ends when it comes back into the kit,
+and marks that in memory that it shares with the original, whose check fails by it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAIT = 0.2
 """Seconds that the original waits for its copy."""
 
 IN_VAIN = 2
-"""After so many waits in vain the original waits no more: the copies do work of their own, and that is allowed."""
+"""After so many waits in vain the original waits no more: its copies do work of their own, as they may."""
 
 
 class Original:
@@ -42,7 +42,7 @@ class Original:
         return self._came_back[0] != 0
 
     def copied_since(self, forks: int) -> bool:
-        """Whether a copy comes back, of a fork after so many."""
+        """Whether a copy comes back, if the process has forked since there were so many forks."""
         if _forks == forks or Original._in_vain >= IN_VAIN:
             return self.copied
         until = time.monotonic() + WAIT
@@ -52,11 +52,11 @@ class Original:
         return self.copied
 
 
-_forks = 0  # of this process so far; the thread that forks, and a lost count costs a wait that is not made
+_forks = 0  # of this process; each thread that forks writes it: a lost count leaves out a wait
 
 
 def forks() -> int:
-    """How often this process has forked."""
+    """The number of forks of this process."""
     return _forks
 
 
