@@ -270,8 +270,8 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
 
     Args:
         rule: The rule.
-        plain: If the check fails, and saw no MUST broken, the kit tries a plain stream: it requests so many elements
-            one by one. If that fails too, that is the failure of the check.
+        plain: If the check got too few signals, or too many, the kit tries a plain stream: it requests so many
+            elements one by one. If that fails too, that is the failure of the check.
     """
 
     def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
@@ -284,7 +284,7 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
                 outside(failure)  # a test runner may show it as the context of the next one
-                if plain and failure.rule and not failure.observed:
+                if plain and failure.missing:
                     self._plain_run(plain)
                 if item.may_be_left_out and not failure.observed:
                     raise NotVerified(f"optional, and not met: {failure}") from failure

@@ -332,7 +332,7 @@ class ManualSubscriber(Generic[T]):
         """Wait for `on_complete`; no element may come before it that the check has not taken."""
         surplus = self.taken + 1
         self.env.happens(lambda: self.ends or len(self.elements) >= surplus)
-        self.env.check(
+        self.env.due(
             len(self.elements) < surplus,
             f"an element more than expected: {shown(self.elements[self.taken :][:1])}",
             "1.5",
@@ -351,20 +351,20 @@ class ManualSubscriber(Generic[T]):
         """Wait for `on_error`, after so many elements at most."""
         self.expect_error()
         came = len(self.elements)
-        self.env.check(came <= elements, f"{came} elements came, and it fails after {elements}", "1.5")
+        self.env.due(came <= elements, f"{came} elements came, and it fails after {elements}", "1.5")
 
     def expect_none(self, what: str = "nothing was due") -> None:
         """Fail if a signal comes within `default_no_signals_timeout`, or has come that the check has not taken."""
         more = self.elements[self.taken :] or self.env.silence(lambda: self.count)
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a signal"
-        self.env.check(not more, f"{what}, and {came} came", self._surplus(surplus))
+        self.env.due(not more, f"{what}, and {came} came", self._surplus(surplus))
 
     def expect_none_now(self, what: str) -> None:
         """Fail if a signal has come that the check has not taken; the check has waited before."""
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a terminal signal"
-        self.env.check(not surplus and not self.ends, f"{what}, and {came} came", self._surplus(surplus))
+        self.env.due(not surplus and not self.ends, f"{what}, and {came} came", self._surplus(surplus))
 
     def _surplus(self, elements: list[T]) -> str:
         """The rule that a surplus signal breaks: 1.5 for an early end, otherwise the check's own."""

@@ -235,7 +235,7 @@ class TestEnvironment:
             self.fail(seen, rule)
 
     def due(self, came: object, seen: str, rule: str = "") -> None:
-        """Fail with `seen` unless it `came`; the failure says how long this thread waited for it."""
+        """Fail with `seen` unless the signals `came` that were due; says how long this thread waited for them."""
         self.verify()
         if not came:
             raise self.failure(f"{seen}{self._waited()}", rule, missing=True)
@@ -256,7 +256,7 @@ class TestEnvironment:
         with self.lock:
             first = self._fault is None or (must and not self._fault.observed)
             if first and not self.over:
-                self._fault = self.failure(seen, rule, observed=must)
+                self._fault = self.failure(seen, rule, observed=must, missing=not must)
             self.lock.notify_all()
 
     @property

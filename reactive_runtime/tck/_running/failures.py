@@ -34,7 +34,7 @@ class ConformanceError(AssertionError):
     `rule` is empty if a factory failed: then there was nothing to judge.
 
     `observed`: the implementation broke a MUST, whatever the check is about; an optional check fails by it too.
-    `missing`: a signal or a call that was due did not come.
+    `missing`: a signal or a call that was due did not come, or another one came.
     """
 
     def __init__(self, rule: str, seen: str, signals: str, *, observed: bool = False, missing: bool = False) -> None:
