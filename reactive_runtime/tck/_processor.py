@@ -1,6 +1,6 @@
-"""Is a processor conformant? It has to pass as a publisher and as a subscriber (4.1), and what only a processor owes.
+"""Is a processor conformant? It has to pass as a publisher, as a subscriber (4.1), and the checks of its own.
 
-Where the original delegates, this inherits: the checks of both sides are here under their own names.
+The original kit delegates to both verifications; this one inherits their checks, under their own names.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     """Checks of a processor that passes on each element as it is."""
 
     processor_buffer_size: int = 16
-    """What `create_identity_processor` is asked for."""
+    """The argument for `create_identity_processor`."""
 
     max_supported_subscribers: int = MAX_DEMAND
     """How many subscribers a processor may have at once; checks that need more are skipped."""
 
     goes_on_without_subscribers: bool = False
-    """Whether it keeps its subscription upstream when its last subscriber has gone: more may come."""
+    """Whether it keeps its subscription upstream when its last subscriber has left: more may come."""
 
     does_coordinated_emission: bool = False
     """Whether an element goes out only when every subscriber has requested one."""
@@ -55,9 +55,9 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         raise NotImplementedError(f"{type(self).__name__} has to define create_identity_processor(self, buffer_size)")
 
     def create_publisher(self, elements: int) -> Publisher[T]:
-        """A new processor, subscribed to a helper publisher of so many elements, or of as many as checks look at.
+        """A new processor, subscribed to a helper publisher of so many elements, at most as many as checks look at.
 
-        A processor may request all there is, and the helper signals inside of that request: it has to return.
+        A processor may request all elements, and the helper signals inside of that request, which has to return.
         """
         processor = self._processor()
         self.create_helper_publisher(min(elements, LONG)).subscribe(processor)
@@ -74,7 +74,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         return processor
 
     def create_subscriber(self, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:
-        """A new processor, with a subscriber that registers with the probe what comes through."""
+        """A new processor, with a subscriber that registers the signals that come through with the probe."""
         processor = self._processor()
         processor.subscribe(_Registering(probe))
         return processor
@@ -245,7 +245,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
 
 
 class _TestSetup(Generic[T]):
-    """A processor between a publisher and subscribers of ours."""
+    """A processor between a publisher and subscribers of the kit."""
 
     def __init__(self, verification: IdentityProcessorVerification[T], env: TestEnvironment) -> None:
         self.env = env
@@ -275,11 +275,11 @@ class _TestSetup(Generic[T]):
 
 
 class _Registering:
-    """A subscriber that registers with a probe what comes out of a processor."""
+    """A subscriber that registers the signals of a processor with a probe."""
 
     def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
         self._probe = probe
-        self._subscribed = False  # serial signals own it (1.3)
+        self._subscribed = False  # the thread that signals owns it; signals are serial (1.3)
         self.on_next = probe.register_on_next
         self.on_error = probe.register_on_error
         self.on_complete = probe.register_on_complete

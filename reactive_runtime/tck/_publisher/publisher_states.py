@@ -1,8 +1,8 @@
-"""The checks of a publisher in the states that a call may find it in.
+"""The checks of a publisher in the states in which a call may come.
 
-What a rule says of `request` and `cancel` holds whenever they come: inside `on_subscribe`, inside `on_next`, at a later
-element, with unbounded demand, from another thread while a signal runs. A publisher has code of its own for many of
-them, and the kit of the JVM mostly calls from outside, before the first element.
+The rules of `request` and `cancel` hold at any time: inside `on_subscribe`, inside `on_next`, at a later element, with
+unbounded demand, on another thread while a signal runs. A publisher has separate code for many of these states, and
+the kit of the JVM mostly calls from outside, before the first element.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ THIRD = 3
 """The element at which the first of three subscribers acts; the next two act at the second and the first."""
 
 FAR = 1_000
-"""Elements of a stream that a publisher which was cancelled early has no reason to finish."""
+"""Elements of a stream that a publisher need not finish after an early cancel."""
 
 
 class StatePublisherChecks(PublisherFactory[T]):
-    """The checks whose names say when something is called."""
+    """The checks whose names say when a call comes."""
 
     # -- 1.1: demand -------------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         def both(subscriber: ManualSubscriber[T]) -> None:
             subscriber.ask(1)
             other = started(partial(subscriber.ask, 1), "tck-elsewhere")
-            other.join(env.settings.call_timeout / 2)  # whether a request may wait is no matter here (3.4)
+            other.join(env.settings.call_timeout / 2)  # another check judges whether a request may wait (3.4)
             env.happens_quietly(lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout)
 
         subscriber = self._subscribe(env, self._publisher(env, 3), subscribed=both)
@@ -174,7 +174,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._nothing_after(env, lambda subscriber: self._elsewhere(env, subscriber, both))
 
     def _nothing_after(self, env: TestEnvironment, act: Act) -> None:
-        """All that was requested has come when `act` runs, inside the last `on_next` of it."""
+        """`act` runs inside the `on_next` of the last element that was requested."""
         done = threading.Event()
 
         def then(subscriber: ManualSubscriber[T]) -> None:
@@ -200,7 +200,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             subscriber.next_elements(subscriber.turn)
             subscriber.cancel()
 
-        cancelled = self._thrice(env, self._publisher(env, 20), leave)  # and waited, since it may be heard late (3.12)
+        cancelled = self._thrice(env, self._publisher(env, 20), leave)  # and waits: a publisher may hear it late (3.12)
         for subscriber in cancelled:
             subscriber.request(0)
         env.silence(lambda: sum(subscriber.count for subscriber in cancelled))
@@ -274,7 +274,7 @@ class StatePublisherChecks(PublisherFactory[T]):
                 subscriber.arrive(subscriber.turn)
                 env.happens(lambda: subscriber.cancelled_after is not None or subscriber.ends)
                 env.due(subscriber.cancelled_after is not None, f"{subscriber.turn} elements were due", "3.8")
-            heard(subscriber)  # else the next one need not be served
+            heard(subscriber)  # otherwise the publisher need not serve the next one
 
         def heard(subscriber: ManualSubscriber[T]) -> None:
             env.check(len(subscriber.elements) < far, f"cancelled {when}, it signalled all {far} elements")
@@ -330,7 +330,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._thrice(env, self._publisher(env, elements), to_its_turn, may_fail=True, then=_at_its_turn(_refused))
 
     def _hears_late(self, env: TestEnvironment, elements: int, turn: int) -> bool:
-        """Whether an invalid request inside an early `on_next` is answered when all that was requested has come."""
+        """Whether the answer to an invalid request inside an early `on_next` comes after all requested elements."""
         publisher = self._publisher(env, elements)
         subscriber = self._subscribe(env, publisher, may_fail=True, turn=turn, then=_at_its_turn(_refused))
         subscriber.request(elements - 1)
@@ -371,7 +371,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         env.check(not first.errors, f"the first subscriber got on_error({shown(first.errors)}) for it")
 
     def _refused_inside(self, env: TestEnvironment, act: Act, demand: int = 0) -> None:
-        """`act` runs inside an `on_next`: with so much requested, or, by default, no more than has come."""
+        """`act` runs inside an `on_next`, with so much requested, or by default as much as has come."""
 
         def to_its_turn(subscriber: ManualSubscriber[T]) -> None:
             subscriber.request(demand or subscriber.turn)
@@ -449,7 +449,7 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._dropped(env, self._publisher(env, 3), to_its_end, may_fail=True)
 
     def _dropped(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> None:
-        """Each can be collected: then nothing can be signalled to it any more, and no silence has to show that."""
+        """Each subscriber can be collected: then no signal can come to it, and the check needs no silence."""
         for number, reference in enumerate(self._left(env, publisher, act, **how), 1):
             env.collected(reference, f"{shown(publisher)} still refers to subscriber {number}, which has left")
 
@@ -484,11 +484,11 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._thrice(env, self._publisher_failing_after(env, 2), to_its_end, may_fail=True)
 
     def _thrice(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[ManualSubscriber[T]]:
-        """As `_serve`; then nothing more comes to any of them."""
+        """As `_serve`, and then wait until no signal comes to any of them."""
         return self._until_silent(env, self._serve(env, publisher, act, **how))
 
     def _serve(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[ManualSubscriber[T]]:
-        """Three subscribers, one after the other, each through `act`; one, where it does not start anew for each."""
+        """Lead three subscribers through `act`, one after the other; one, if the publisher does not start anew."""
         served: list[ManualSubscriber[T]] = []
         for turn in range(THIRD, 0, -1) if self._starts_anew() else [THIRD]:
             subscriber = self._subscribe(env, publisher, turn=turn, **how)
@@ -504,7 +504,7 @@ class StatePublisherChecks(PublisherFactory[T]):
     # -- another thread ----------------------------------------------------------------------------------------
 
     def _elsewhere(self, env: TestEnvironment, subscriber: ManualSubscriber[T], act: Act) -> None:
-        """Run `act` on another thread, inside of a signal, and wait until it is done; it may not have to wait (3.5)."""
+        """Run `act` on another thread, inside of a signal, and wait for it; it must not wait for the signal (3.5)."""
         done = threading.Event()
 
         def run() -> None:
@@ -517,7 +517,7 @@ class StatePublisherChecks(PublisherFactory[T]):
 
 
 def _at_its_turn(act: Act) -> Callable[[ManualSubscriber[Any], object], object]:
-    """What a subscriber does inside the `on_next` whose turn it is."""
+    """The act of a subscriber inside the `on_next` of its turn."""
     return lambda subscriber, element: act(subscriber) if len(subscriber.elements) == subscriber.turn else None
 
 

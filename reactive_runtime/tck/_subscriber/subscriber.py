@@ -1,4 +1,4 @@
-"""What the checks of subscribers share: elements, a subscriber on a stage, and why some can't be made."""
+"""The pieces that the checks of subscribers share: elements, a subscriber on a stage, and reasons to skip."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["ElementFactory", "Elements", "NotSeen", "Stage", "TckError", "create
 T = TypeVar("T")
 
 NOT_SEEN = {
-    "2.2": "whether a subscriber is slow is not to be seen from outside",
+    "2.2": "no check sees from outside whether a subscriber is slow",
     "2.4": "a subscription that counts as cancelled looks like one that is not used",
     "2.6": "only the subscriber knows whether it still needs its subscription",
     "2.7": "the order of calls from inside a subscriber is its own; RuleChecker judges it on recorded signals",
-    "2.8": "whether a subscriber has cancelled can be made to happen with a probe only: see the whitebox check",
-    "2.11": "what a subscriber does with a signal after its method has returned is not to be seen",
+    "2.8": "only a probe can make a subscriber cancel: see the whitebox check",
+    "2.11": "no check sees what a subscriber does with a signal after its method has returned",
     "2.12": "it is a rule for publishers; every publisher check fails where on_subscribe comes twice",
-    "2.13": "a subscriber can't be made to fail from outside",
-    "3.1": "from which context a subscriber calls is not to be seen",
-    "3.8": "how much a subscriber requests can be made to happen with a probe only: see the whitebox check",
+    "2.13": "no check can make a subscriber fail from outside",
+    "3.1": "no check sees from which context a subscriber calls",
+    "3.8": "only a probe can make a subscriber request a number of elements: see the whitebox check",
     "3.10": "it is a freedom of publishers, and no duty of a subscriber",
     "3.11": "it is a freedom of publishers, and no duty of a subscriber",
     "3.14": "it is a freedom of publishers, and no duty of a subscriber",
@@ -37,7 +37,7 @@ NOT_SEEN = {
 
 
 class TckError(RuntimeError):
-    """The error that the kit fails a stream with."""
+    """The error with which the kit fails a stream."""
 
     def __init__(self) -> None:
         super().__init__("the kit's own error: a stream fails on purpose")
@@ -51,7 +51,7 @@ class NotSeen(Skipped):
 
 
 class ElementFactory(Verification, Generic[T]):
-    """Where the elements come from that the kit signals."""
+    """The source of the elements that the kit signals."""
 
     def create_element(self, number: int) -> T:
         """The `number`-th element, different from all others; an int, if it is not overridden."""
@@ -67,7 +67,7 @@ class ElementFactory(Verification, Generic[T]):
 
 
 class Elements(Generic[T]):
-    """The elements of a helper publisher, one after the other. It is no part of what a check judges."""
+    """The elements of a helper publisher, one after the other. No check judges that publisher."""
 
     def __init__(self, env: TestEnvironment, create: Callable[[int], Publisher[T]]) -> None:
         self._env = env
@@ -105,7 +105,7 @@ class Stage(Generic[T]):
         return self.publisher.subscriber
 
     def signal_next(self) -> T:
-        """Signal a new element, as soon as one is requested, and return it."""
+        """Wait for a request, signal a new element, and return it."""
         publisher = self.publisher
         self.env.happens(publisher.wants_more_than(publisher.sent))
         wanted = publisher.wants_more_than(publisher.sent)()
@@ -116,7 +116,7 @@ class Stage(Generic[T]):
         return element
 
     def signal_next_elsewhere(self) -> T:
-        """The same, on another thread than the signals before: they need only come one after the other (1.3)."""
+        """The same on another thread than the signals before: signals only have to come one after the other (1.3)."""
         sent: list[T] = []
         self.env.elsewhere(lambda: sent.append(self.signal_next()))
         return sent[0]
@@ -127,7 +127,7 @@ class Stage(Generic[T]):
         self.env.refuses_none(f"{method}(None)", getattr(self.subscriber, method))
 
     def cancels_a_second_subscription(self) -> None:
-        """2.5: a second `on_subscribe` is answered with `cancel`, and nothing is requested from it."""
+        """2.5: the subscriber cancels a second subscription, and requests nothing from it."""
         second = _SecondSubscription(self.env)
         self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second, rule="2.13")
         self.env.happens(lambda: second.cancelled)
@@ -135,7 +135,7 @@ class Stage(Generic[T]):
 
 
 def refuses_none_at_first(env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
-    """2.13: the first thing that a subscriber hears is `on_subscribe(None)`, and it raises TypeError."""
+    """2.13: `on_subscribe(None)` raises TypeError as the first signal too."""
     stage: Stage[Any] = Stage(env)
     stage.publisher.subscriber = subscriber
     stage.must_refuse_none("on_subscribe")
@@ -146,7 +146,7 @@ def signals_inside_request(
 ) -> Callable[[], object]:
     """Subscribe it to a publisher that signals these elements and the end on the thread that requests.
 
-    What is returned says whether the end has been taken, or the subscriber cancelled.
+    Return a function that says whether the subscriber has taken the end, or cancelled.
     """
     between = _Between(env, subscriber)
     HelperPublisher(len(elements), elements.__getitem__, failure=error).subscribe(between)
@@ -154,7 +154,7 @@ def signals_inside_request(
 
 
 class _Between:
-    """Passes signals on; what the subscriber raises is a fault, wherever it is called. The trial's lock owns `over`."""
+    """Passes signals on; each error of the subscriber is a fault. The lock of the trial owns `over`."""
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
         self._env = env
@@ -199,7 +199,7 @@ class _Between:
 
 
 class _SecondSubscription:
-    """Has to be cancelled, and not to be asked for anything."""
+    """A subscription that the subscriber has to cancel; a request is a fault."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env
@@ -215,7 +215,7 @@ class _SecondSubscription:
 
 
 def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: Any) -> Subscriber[Any]:
-    """What `factory` made, if it is a subscriber."""
+    """Call `factory`; fail unless it makes a subscriber."""
     made = env.call(text, factory, *arguments, rule=FACTORY)
     if made is None:
         env.fail(f"{text} returned None, where a Subscriber is needed", FACTORY)
