@@ -117,8 +117,7 @@ class GivesText(Publisher):
     """Gives its subscriber a text for a subscription."""
 
     def subscribe(self, subscriber: Any, /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        sound.refuse_none("subscribe", subscriber)
         subscriber.on_subscribe("subscription")
 
 
@@ -179,24 +178,12 @@ def test_whole_kit_names_only_the_rules_that_are_broken(broken: type) -> None:
     assert rules_named(broken, "") == NAMED[broken][0]
 
 
-class Silent(sound.BlackboxSubscriber):
-    """Requests nothing."""
-
-    def on_subscribe(self, subscription: Any, /) -> None:
-        if subscription is None:
-            raise TypeError("on_subscribe(None)")
-        if self.subscription is not None:
-            subscription.cancel()
-        else:
-            self.subscription = subscription
-
-
 class OfSilent(SubscriberBlackboxVerification[int]):
     default_timeout = 0.05
     default_no_signals_timeout = 0.01
 
     def create_subscriber(self) -> Any:
-        return Silent()
+        return sound.BlackboxSubscriber()  # which requests nothing without `trigger_request`
 
     def create_element(self, number: int) -> int:
         return number

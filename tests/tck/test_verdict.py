@@ -19,7 +19,7 @@ from small_publisher import Publisher, Subscription
 
 from reactive_runtime.tck import Check, Outcome
 from reactive_runtime.tck._running import child as _tck_child
-from tck.broken import Publishers
+from tck.broken import Publishers, verification_of
 from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run
 
@@ -378,7 +378,7 @@ def test_an_element_whose_repr_fails_or_is_long_is_cut() -> None:
 
     broken = type("More", (Gives,), {"add": lambda self, n: Subscription.add(self, n + 1)})
     assert outcome(Publishers(Made), FIRST).status == "passed"
-    result: Outcome = outcome(Publishers(type("Made", (Publisher,), {"subscription": broken})), FIRST)
+    result: Outcome = outcome(verification_of(broken), FIRST)
     assert "<Bad, whose repr raised SystemExit>" in result.why
     assert len(result.why) < 5_000
 
@@ -391,7 +391,7 @@ def test_a_must_that_is_broken_inside_an_optional_check_fails_it(check: str) -> 
             self.subscriber.on_subscribe(self)
             self.run()
 
-    verification = Publishers(type("Made", (Publisher,), {"subscription": Doubles}))
+    verification = verification_of(Doubles)
     name = next(item.name for item in verification.checks() if item.name.startswith(check))
     result = outcome(verification, name)
     assert (result.status, result.rule) == ("failed", "2.12")
@@ -405,7 +405,7 @@ def test_a_call_that_waits_for_an_element_without_demand_is_no_second_breach() -
             self.add(1)
             super().start()
 
-    verification = Publishers(type("Made", (Publisher,), {"subscription": Pushes})).configure(call_timeout=0.2)
+    verification = verification_of(Pushes).configure(call_timeout=0.2)
     result = outcome(verification, "extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere")
     assert (result.status, result.rule) == ("failed", "1.1")
     assert "still inside subscribe(subscriber)" not in result.why

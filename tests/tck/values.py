@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from small_publisher import Publisher, Subscription
+from small_publisher import Subscription
 
 from reactive_runtime import MAX_DEMAND
-from tck.broken import Publishers
+from reactive_runtime.tck import Verification
+from tck.broken import verification_of
 
 __all__ = ["MUTANTS", "RANDOM", "ValueMutant"]
 
@@ -104,7 +105,7 @@ class ValueMutant:
         """The value and the fault."""
         return f"request({self.n}) {self.kind}"
 
-    def make(self) -> Publishers:
+    def make(self) -> Verification:
         """A verification of it."""
         fault, value = self.fault, self.n
 
@@ -116,7 +117,7 @@ class ValueMutant:
                     fault(self, n)
                     self.wake()
 
-        return Publishers(type("Made", (Publisher,), {"subscription": Faulty}))
+        return verification_of(Faulty)
 
 
 def _of(values: list[int], *kinds: dict[str, tuple[Fault, set[str]]]) -> list[ValueMutant]:
