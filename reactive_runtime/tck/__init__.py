@@ -12,7 +12,7 @@ the rules and the standard library, so that it judges any implementation.
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime.tck._processor import IdentityProcessorVerification
 from reactive_runtime.tck._publisher.publisher_verification import PublisherVerification
-from reactive_runtime.tck._running.environment import ConformanceError, NotVerified
+from reactive_runtime.tck._running.failures import ConformanceError, NotVerified
 from reactive_runtime.tck._running.settings import Settings
 from reactive_runtime.tck._subscriber.blackbox import SubscriberBlackboxVerification
 from reactive_runtime.tck._subscriber.helper import HelperPublisher

@@ -1,4 +1,4 @@
-"""How a subclass makes publishers for the kit, and what a check does with one before it begins."""
+"""How a subclass makes publishers for the kit, and what the kit measures of one before the checks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import (
-    FACTORY,
-    FACTORY_TIMES,
-    LONG_ENOUGH,
-    ConformanceError,
-    NotVerified,
-    TestEnvironment,
-    shown,
-)
+from reactive_runtime.tck._running.environment import FACTORY_TIMES, LONG_ENOUGH, TestEnvironment
+from reactive_runtime.tck._running.failures import FACTORY, ConformanceError, NotVerified, shown
 from reactive_runtime.tck._running.settings import DEFAULTS, Settings
 from reactive_runtime.tck._verification import Verification
 
@@ -30,39 +23,39 @@ T = TypeVar("T")
 Fact = TypeVar("Fact")
 
 SLOWEST = 3.0
-"""Seconds that a signal may take where the pace is measured."""
+"""Seconds that a signal may take while the kit measures the pace."""
 
 QUICK = 0.002
-"""Seconds for a signal, below which no check is made shorter."""
+"""Seconds for a signal, below which the kit shortens no check."""
 
 SLOW = 0.5
-"""Seconds for a signal, from which on the implementation is slow, and not the machine."""
+"""Seconds for a signal, from which on the implementation is slow, and not only the machine."""
 
 TRIES = 3
-"""How often the pace is measured at the most."""
+"""The kit measures the pace at most so many times."""
 
 FOUND = ("_measures", "_anew", "_second", "_taken_for_quick")
-"""The names of what is found once of an implementation."""
+"""The names of the facts that the kit finds once of an implementation."""
 
 MIN_ELEMENTS = 20
-"""And how many it gives at least."""
+"""The least number of elements that a check requests of a slow publisher."""
 
 STEPS = 40
-"""About how many steps a request has, at each of which the races hold it once."""
+"""About the number of steps of a request; the races hold it once at each."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What checks wait for."""
+    """The things that checks wait for."""
 
     subscriptions: int
     elements: int
     silences: int
-    """How often they wait for `default_no_signals_timeout`, in which nothing comes."""
+    """Waits for `default_no_signals_timeout`, in which no signal comes."""
 
 
 WORK = Work(subscriptions=142, elements=378, silences=37)
-"""All checks of a publisher, and what is tried before them, but for those of `LONG_WORK`; a test counts again."""
+"""The work of all checks of a publisher but those of `LONG_WORK`, and of the trials before them; a test counts it."""
 
 LONG_WORK = {
     "stochastic_spec103_must_signal_on_methods_sequentially": Work(100, 1_000, 0),
@@ -76,23 +69,23 @@ LONG_WORK = {
     "extra_spec308_no_demand_may_be_lost_where_a_request_leaves": Work(STEPS, 2 * STEPS, 0),
     "extra_spec103_two_requests_at_once_must_not_signal_at_once": Work(STEPS, 2 * STEPS, 0),
 }
-"""The checks that do as much as they can in `LONG_ENOUGH` seconds, and what they do of a quick publisher."""
+"""The checks that do as much as they can in `LONG_ENOUGH` seconds, and their work with a quick publisher."""
 
 
 class PublisherFactory(Verification, Generic[T]):
-    """What a subclass says of its publishers, and the steps that all their checks share."""
+    """The factories and settings of a subclass, and the steps that all checks of publishers share."""
 
     max_elements_from_publisher: int = MAX_DEMAND - 1
-    """How many elements `create_publisher` can be asked for; checks that need more are skipped.
+    """The most elements for `create_publisher`; checks that need more are skipped.
 
-    MAX_DEMAND says that the publisher never completes, and skips every check that needs `on_complete`.
+    MAX_DEMAND means that the publisher never completes, and skips every check that needs `on_complete`.
     """
 
     bounded_depth_of_on_next_and_request_recursion: int = 1
     """How deep `request` → `on_next` → `request` may recurse (3.3)."""
 
     skip_stochastic_tests: bool = False
-    """Skip what can only be tested by repetition."""
+    """Skip the checks that test by repetition."""
 
     requests_may_be_concurrent: bool = True
     """Whether `request` is thread-safe. The letter of 2.7 lets a publisher leave that to its subscribers."""
@@ -112,21 +105,21 @@ class PublisherFactory(Verification, Generic[T]):
         return None
 
     def pace(self) -> float:
-        """Seconds that the slowest of the first signals took, up to `SLOWEST`; measured once for a verification.
+        """Seconds that the slowest of the first signals took, up to `SLOWEST`. The kit measures once.
 
-        pytest makes a verification for each check: then it is measured once for the class, and for each set of its
+        pytest makes a verification for each check: then the kit measures once for the class, and for each set of its
         parameters.
         """
         return max(self._paces())
 
     def unmeasured(self) -> None:
-        """Take the implementation for a quick one; the pace is not measured any more."""
+        """Assume a quick implementation, and measure the pace no more."""
         self._taken_for_quick = True
 
     def seconds(self) -> float:
-        """About how long all checks take, where nothing fails: as measured, for each signal and each silence.
+        """About how long all checks take, if none fails, by the measured time of each signal and each silence.
 
-        The counts are those of a publisher that has everything the checks ask for; another one takes less.
+        The counts are those of a publisher that skips no check; another one takes less.
         """
         first, each = self._paces()
         long = (
@@ -145,58 +138,58 @@ class PublisherFactory(Verification, Generic[T]):
         return (0.0, 0.0) if self._taken_for_quick else self._once("_measures", (0.0, 0.0), _measured)
 
     def _starts_anew(self) -> bool:
-        """Whether a second subscriber gets all elements, after the first one has had them, and a third is not refused.
+        """Whether a second subscriber gets the elements that the first one had, and the publisher accepts a third.
 
-        Tried once, as the pace is. The publisher of a hot source, of one subscriber or two, or of elements that are
-        dealt out, need not.
+        The kit tries it once. A hot publisher, one for one or two subscribers, and one that deals out its elements
+        need not do that.
         """
         return self._once("_anew", False, _tried)
 
     def _ends_a_second(self) -> bool:
-        """Whether a second subscriber is refused, or comes after the end of a hot stream; tried once."""
+        """Whether a second subscriber is too late, or the publisher refuses it; the kit tries it once."""
         return self._once("_second", False, _refused)
 
     def _once(self, name: str, at_first: Fact, find: Callable[[PublisherFactory[Any]], Fact]) -> Fact:
-        # Owned by the thread that runs the checks: side by side, `settings` and this are called before they begin.
+        # The thread that runs the checks owns it: checks side by side call `settings`, and so this, before they begin.
         keeper: Any = self if vars(self) else type(self)
-        name += os.environ.get("PYTEST_CURRENT_TEST", "").partition("[")[2]  # under other parameters it is another one
+        name += os.environ.get("PYTEST_CURRENT_TEST", "").partition("[")[2]  # other parameters make another publisher
         if name not in vars(keeper):
-            setattr(keeper, name, at_first)  # while it is found, and where it can't be
+            setattr(keeper, name, at_first)  # while the kit looks for it, and if it finds none
             setattr(keeper, name, find(self))
         found: Fact = getattr(keeper, name)
         return found
 
     def facts(self) -> dict[str, Any]:
-        """What was found of the implementation so far, with the pace."""
+        """The facts that the kit has found of the implementation, with the pace."""
         keeper: Any = self if vars(self) else type(self)
         found = {name: fact for name, fact in vars(keeper).items() if name.startswith(FOUND)}
         return {**super().facts(), **found}
 
     def _as_many(self, elements: int) -> int:
-        """So many elements as a check would like to see, or as few as a slow publisher gives in `LONG_ENOUGH` s."""
+        """So many elements, or as few as a slow publisher gives in `LONG_ENOUGH` seconds."""
         each = self._paces()[1]
         return elements if each < QUICK else max(MIN_ELEMENTS, min(elements, int(LONG_ENOUGH / each)))
 
     def _publisher(self, env: TestEnvironment, elements: int, *, completes: bool = False) -> Publisher[T]:
         most = self.max_elements_from_publisher
         if elements > most:
-            raise NotVerified(f"rule {env.rule}: needs {elements} elements; max_elements_from_publisher is {most}")
+            env.skip(f"needs {elements} elements; max_elements_from_publisher is {most}")
         if completes and most == MAX_DEMAND:
-            raise NotVerified(f"rule {env.rule}: needs on_complete; max_elements_from_publisher says it never comes")
+            env.skip("needs on_complete; max_elements_from_publisher says it never comes")
         env.elements = MAX_DEMAND if most == MAX_DEMAND else elements
         return self._created(env, f"create_publisher({elements})", self.create_publisher, elements)
 
     def _failed_publisher(self, env: TestEnvironment) -> Publisher[T]:
         made = env.call("create_failed_publisher()", self.create_failed_publisher, rule=FACTORY)
         if made is None:
-            raise NotVerified(f"rule {env.rule}: create_failed_publisher returned None: there is none to test")
+            env.skip("create_failed_publisher returned None: there is none to test")
         return self._created(env, "create_failed_publisher()", lambda: made)
 
     def _publisher_failing_after(self, env: TestEnvironment, elements: int) -> Publisher[T]:
         text = f"create_publisher_failing_after({elements})"
         made = env.call(text, self.create_publisher_failing_after, elements, rule=FACTORY)
         if made is None:
-            raise NotVerified(f"rule {env.rule}: create_publisher_failing_after returned None: there is none to test")
+            env.skip("create_publisher_failing_after returned None: there is none to test")
         return self._created(env, "create_publisher_failing_after()", lambda: made)
 
     def _created(self, env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
@@ -221,19 +214,27 @@ class PublisherFactory(Verification, Generic[T]):
         env.happens(lambda: subscriber.ready)
         env.due(subscriber.subscriptions, "no on_subscribe came", "1.9")
 
+    def _needs_concurrent_requests(self, env: TestEnvironment) -> None:
+        if not self.requests_may_be_concurrent:
+            env.skip("requests_may_be_concurrent is False")
+
+    def _needs_two_subscribers_at_once(self, env: TestEnvironment) -> None:
+        if self._ends_a_second():
+            env.skip("the publisher accepts one subscriber at a time")
+
     def _lingers(self, env: TestEnvironment) -> Callable[..., object]:
-        """A step of a subscriber, inside a signal: it takes a moment, in which one on another thread is seen (1.3)."""
+        """A step inside a signal that takes a moment, so that a signal on another thread overlaps with it (1.3)."""
         return lambda subscriber, *_: env.happens_quietly(
             lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout
         )
 
     def _depth(self) -> int:
-        """The bound of 3.3; where it is none, a check of its own says so."""
+        """The bound of 3.3; another check judges whether the setting is one."""
         depth: Any = self.bounded_depth_of_on_next_and_request_recursion
         return depth if isinstance(depth, int) and depth >= 1 else MAX_DEMAND
 
     def _test_environment(self, rule: str, settings: Settings) -> TestEnvironment:
-        """A trial beside the checks: a factory that hung in a check, or in another trial, is not called again."""
+        """A trial beside the checks; it calls no factory again that hung in a check, or in another trial."""
         env = TestEnvironment(rule, settings)
         env.hung, env.spins, env.when = self._hung_factories(), self.spins(), "before the checks"
         return env
@@ -252,14 +253,14 @@ class PublisherFactory(Verification, Generic[T]):
 
 
 def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
-    """How long on_subscribe takes, and the slowest of the first elements; each of the quickest of up to three tries.
+    """Seconds of on_subscribe, and of the slowest of the first elements; the least of up to three measurements.
 
-    What a busy machine adds is not the implementation's: by a pace that is too slow, checks do less than they could.
+    A busy machine adds to them: after a pace that is too slow, checks do less than they could.
     """
     first, each = _measured_once(factory)
     for tries in range(1, TRIES):
         if max(first, each) < QUICK or (tries > 1 and max(first, each) >= SLOW):
-            break  # quick; or slow a second time, and not only the first, which may have filled a cache
+            break  # quick, or slow a second time too: the first time may have filled a cache
         again = _measured_once(factory)
         first, each = min(first, again[0]), min(each, again[1])
     return first, each
@@ -270,7 +271,7 @@ def _measured_once(factory: PublisherFactory[Any]) -> tuple[float, float]:
     if not isinstance(most, int):
         return 0.0, 0.0
     env = factory._test_environment("1.1", replace(DEFAULTS, default_timeout=SLOWEST, call_timeout=SLOWEST))
-    # The pace says nothing of a factory: it has as long as in the check of a quick implementation.
+    # A factory has as long here as in the checks of a quick implementation.
     env.factory_timeout = FACTORY_TIMES * Settings.of({"call_timeout": factory.call_timeout}).call_timeout
     steps: list[float] = []
 
@@ -285,14 +286,14 @@ def _measured_once(factory: PublisherFactory[Any]) -> tuple[float, float]:
             subscriber.request_next()
             steps.append(time.monotonic())
 
-    with contextlib.suppress(ConformanceError, NotVerified):  # the checks will find it, and say it
+    with contextlib.suppress(ConformanceError, NotVerified):  # the checks will report it
         env.run(body)
     took = [after - before for before, after in pairwise(steps)]
     return max(took[:1], default=0.0), max(took[1:], default=0.0)
 
 
 def _refused(factory: PublisherFactory[Any]) -> bool:
-    """Whether a second subscriber that does nothing wrong hears the end instead of an element."""
+    """Whether a second subscriber gets an end instead of an element for a valid request."""
     env = factory._test_environment("1.11", factory.settings())
     both: list[ManualSubscriber[Any]] = [ManualSubscriber(env, may_fail=True) for _ in range(2)]
 
@@ -310,9 +311,9 @@ def _refused(factory: PublisherFactory[Any]) -> bool:
 
 
 def _tried(factory: PublisherFactory[Any]) -> bool:
-    """Whether a publisher gives two elements to a second subscriber, too, and does not refuse a third one (1.9).
+    """Whether a publisher gives two elements to a second subscriber too, and does not refuse a third one (1.9).
 
-    A third one that hears nothing at all is not refused: that is for the checks to find.
+    A third subscriber that gets no signal is not refused: the checks find that fault.
     """
     env = factory._test_environment("1.11", factory.settings())
     counts: list[int] = []

@@ -1,8 +1,7 @@
-"""What every verification is made of: checks, which test runners find by their own names, and a report of all.
+"""The base of every verification: checks, which test runners find under their own names, and a report of all.
 
-A check is a method that takes a `TestEnvironment`. The decorator makes of it a test without arguments, so that pytest
-and the command run the same thing; pytest collects it because of its attribute `__test__`, whatever its name begins
-with.
+A check is a method that takes a `TestEnvironment`. The decorator makes it a test without arguments, so that pytest
+and the command run the same; pytest collects it for its attribute `__test__`, whatever its name begins with.
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ import inspect
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, cast
 from unittest import SkipTest, TestCase
 
-from reactive_runtime.tck._running.environment import ConformanceError, NotVerified, TestEnvironment, described, outside
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import ConformanceError, NotVerified, described, outside
 from reactive_runtime.tck._running.settings import TIMEOUTS, VARIABLES, Settings
 
-__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check", "untested"]
+__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check"]
 
 V = TypeVar("V", bound="Verification")
 
@@ -38,32 +38,32 @@ class Check:
     rule: str
     kind: Kind
     original: bool
-    """Whether the kit of the JVM has it too; the others are this kit's own, and their names begin with `extra_`."""
+    """Whether the kit of the JVM has it too; the names of the others begin with `extra_`."""
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether not to meet it breaks no rule; 1.4 is a must, once a publisher that fails is offered."""
+        """Whether an implementation that does not meet it breaks no rule; 1.4 is a MUST for a publisher that fails."""
         return self.kind == "optional" and not self.name.startswith("optional_spec104")
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether it looks at the settings alone."""
+        """Whether it looks only at the settings."""
         return self.name.startswith("required_validate")
 
     @property
     def sentence(self) -> str:
-        """The name, without what the other fields say."""
+        """The name without the parts that the other fields hold."""
         return _PREFIX.sub("", self.name, count=1).replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one check; `why` is empty where it passed.
+    """The outcome of one check; `why` is empty if it passed.
 
-    One that is "not run" was not looked at, or not to its end: nothing is known of it.
+    A check that is "not run" did not begin, or did not come to its end: it says nothing of the implementation.
 
-    `rule` is the rule that was broken, where it failed: the check's own, or another one that it saw broken. It is empty
-    where nothing could be judged, since there was nothing to judge: a factory failed.
+    `rule` is the rule that was broken, if the check failed: its own, or another one that it saw broken. It is empty if
+    there was nothing to judge: a factory failed.
     """
 
     check: Check
@@ -80,13 +80,13 @@ class _Marked(Protocol):
 
 
 class Verification:
-    """The base of all verifications. The timeouts are in seconds; see `Settings` for what each is for.
+    """The base of all verifications. The timeouts are in seconds; `Settings` says what each is for.
 
     None, the default, takes the environment variable of the original kit, or else the default.
     """
 
-    # A slot, since `vars` of a verification says what one that uses the kit has set.
-    # A factory is added by the thread that runs a check, and stays; one more call of it does no harm.
+    # Slots, since `vars` of a verification holds only the settings of its user.
+    # The thread that runs a check adds a factory, and it stays; one more call of the factory does no harm.
     __slots__ = ("__dict__", "__weakref__", "_hung", "_spun")
     _hung: dict[str, str]
     _spun: dict[str, int]
@@ -98,10 +98,10 @@ class Verification:
     call_timeout: float | None = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """A check that is overridden stays a check. What would lose checks, or pass them unjudged, is refused.
+        """Keep an overridden check a check. Refuse a class that would lose checks, or pass them unjudged.
 
         Raises:
-            TypeError: The class is a `unittest.TestCase` too, or what overrides a check is no method to be called.
+            TypeError: The class is a `unittest.TestCase` too, or overrides a check by something else than a method.
         """
         __tracebackhide__ = True
         super().__init_subclass__(**arguments)
@@ -134,7 +134,7 @@ class Verification:
         """Set attributes by argument, before those of the class.
 
         Args:
-            **settings: The attributes by name; what is None is left as it is.
+            **settings: The attributes by name; None leaves an attribute as it is.
 
         Returns:
             This verification.
@@ -151,7 +151,7 @@ class Verification:
 
     @classmethod
     def checks(cls) -> list[Check]:
-        """All checks, by rule, and for each rule those of the original kit before those of this one.
+        """All checks, by rule, and for each rule those of the original kit first.
 
         Returns:
             The checks.
@@ -163,7 +163,7 @@ class Verification:
         """Run every check, and give each outcome as it comes.
 
         Args:
-            budget: Seconds for all of them: a check that would begin later is "not run". None: there is no bound.
+            budget: Seconds for all checks: a check that would begin later is "not run". None: no bound.
 
         Yields:
             The outcome of each check.
@@ -191,60 +191,60 @@ class Verification:
         except ConformanceError as failure:
             return Outcome(item, "failed", str(failure), failure.rule)
         except KeyboardInterrupt:
-            raise  # on this thread, it is the user's
+            raise  # on this thread it comes from the user
         except BaseException as error:
             return Outcome(item, "failed", described(error), item.rule)
         return Outcome(item, "passed", "")
 
     def pace(self) -> float:
-        """Seconds that a signal of the implementation takes; 0 where it was not measured."""
+        """Seconds that a signal of the implementation takes; 0 if the kit did not measure it."""
         return 0.0
 
     def unmeasured(self) -> None:
-        """Take the implementation for a quick one; the pace is not measured any more."""
+        """Assume a quick implementation, and measure the pace no more."""
 
     def seconds(self) -> float:
-        """About how long all checks take, where nothing fails."""
+        """About how long all checks take, if none fails."""
         return 0.0
 
     def facts(self) -> dict[str, Any]:
-        """What was found of the implementation so far, for the same verification in another process.
+        """The facts that the kit has found of the implementation, for the same verification in another process.
 
         Returns:
-            What `recall` takes.
+            The argument for `recall`.
         """
         return {"_spun": self.spins()}
 
     def recall(self, facts: dict[str, Any]) -> None:
-        """Take over what was found in another process.
+        """Take over the facts from another process.
 
         Args:
-            facts: What `facts` returned there.
+            facts: The result of `facts` there.
         """
         for name, fact in facts.items():
             setattr(self, name, fact)
 
     def _plain_run(self, elements: int) -> None:
-        """Try what a check of something special has in common with all others; fails if that is what is broken."""
+        """Try what all checks have in common; raises ConformanceError if that is broken."""
 
     def _hung_factories(self) -> dict[str, str]:
-        """Why the factories that hung are not called again, by their names."""
+        """The failures of the factories that hung, by name; the kit calls none of these again."""
         if not hasattr(self, "_hung"):
             self._hung = {}
         return self._hung
 
     def spins(self) -> dict[str, int]:
-        """How many calls computed without end so far.
+        """The calls that computed without end so far.
 
         Returns:
-            The numbers, by the names of the calls.
+            Their numbers, by the names of the calls.
         """
         if not hasattr(self, "_spun"):
             self._spun = {}
         return self._spun
 
     def given(self) -> dict[str, Any]:
-        """What the attributes say of the timeouts; ValueError where one is no number above 0. Nothing is run."""
+        """The timeouts by attribute. Runs nothing; raises ValueError if one is no number above 0."""
         given = {name: getattr(self, name) for name in TIMEOUTS}
         Settings.of(given)
         return given
@@ -264,15 +264,14 @@ class Verification:
 
 
 def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnvironment], object]], Callable[[V], None]]:
-    """Make a method a check of `rule`. Its name says of which kind it is.
+    """Make a method a check of `rule`. Its name says its kind.
 
-    An optional one that fails counts as skipped, with the reason: what is optional can't be broken. But where a MUST
-    was seen broken meanwhile, it has failed.
+    An optional check that fails counts as skipped, with the reason, unless it saw a MUST broken.
 
     Args:
         rule: The rule.
-        plain: Where something that was due did not come, the same is tried without what the check is about: so many
-            elements are requested one by one. If they don't come either, the failure is that.
+        plain: If the check got too few signals, or too many, the kit tries a plain stream: it requests so many
+            elements one by one. If that fails too, that is the failure of the check.
     """
 
     def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
@@ -284,7 +283,7 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
-                outside(failure)  # it may be shown as the context of the next one
+                outside(failure)  # a test runner may show it as the context of the next one
                 if plain and failure.missing:
                     self._plain_run(plain)
                 if item.may_be_left_out and not failure.observed:
@@ -308,21 +307,29 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
     return decorate
 
 
-Skipped = Callable[[Verification], None]
-"""A check that says why it can't be made."""
+class Skipped:
+    """A check that the kit of the JVM declares, and that no kit can make: it skips, and says why.
 
+    The attribute gives it its name, and the name its rule: "…spec203…" is about rule 2.3.
+    """
 
-def untested(rule: str, name: str, why: str) -> Skipped:
-    """A check that the original kit declares, and can't make: it is skipped, and says `why`."""
+    def __init__(self, why: str | Mapping[str, str]) -> None:
+        """`why` is the reason, or has the reason by rule."""
+        self._why = why
 
-    def skip(self: Verification) -> None:
-        raise NotVerified(f"rule {rule}: {why}")
+    def __set_name__(self, owner: type, name: str) -> None:
+        digits = name.partition("_spec")[2].partition("_")[0]
+        rule = f"{digits[0]}.{int(digits[1:])}"
+        why = self._why if isinstance(self._why, str) else self._why[rule]
 
-    skip.__name__ = skip.__qualname__ = name
-    skip.__doc__ = f"Not tested: {why}."
-    marked = cast(_Marked, skip)
-    marked.check, marked.__test__ = _check_of(name, rule), True
-    return skip
+        def skip(self: Verification) -> None:
+            raise NotVerified(f"rule {rule}: {why}")
+
+        skip.__name__ = skip.__qualname__ = name
+        skip.__doc__ = f"Not tested: {why}."
+        marked = cast(_Marked, skip)
+        marked.check, marked.__test__ = _check_of(name, rule), True
+        setattr(owner, name, skip)
 
 
 def _check_of(name: str, rule: str) -> Check:

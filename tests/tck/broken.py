@@ -58,12 +58,17 @@ def breaks(*checks: str, rule: str = "") -> Callable[[type], type]:
     return register
 
 
+def publisher_of(subscription: type[Subscription]) -> type[Publisher]:
+    """A class of publishers with these subscriptions."""
+    return type(subscription.__name__, (Publisher,), {"subscription": subscription})
+
+
 def verification_of(broken: type) -> Verification:
     """A verification of `broken`."""
     if issubclass(broken, Verification):
         return broken()
     if issubclass(broken, Subscription):
-        broken = type(broken.__name__, (Publisher,), {"subscription": broken})
+        broken = publisher_of(broken)
     if issubclass(broken, sound.WhiteboxSubscriber):
         return Whitebox(broken)
     if issubclass(broken, sound.BlackboxSubscriber):
@@ -202,7 +207,7 @@ class BatchOverrun(Subscription):
         return super().due()
 
 
-@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription")
+@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription", rule="1.5")
 class WaitsForAllDemand(Subscription):
     """Does not complete while more was requested than it had."""
 

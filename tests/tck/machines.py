@@ -24,6 +24,7 @@ from reactive_runtime.tck import (
     SubscriberWhiteboxVerification,
     Verification,
 )
+from tck.sound import refuse_none
 
 __all__ = ["KINDS", "MUTANTS", "Change", "Machine", "MachineMutant", "sound_machines"]
 
@@ -291,8 +292,7 @@ class Sources:
     """How often each transition was made, of all its machines."""
 
     def subscribe(self, subscriber: Any, /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        refuse_none("subscribe", subscriber)
         Source(self, subscriber, self.change).start()
 
 
@@ -526,8 +526,7 @@ class Passing(Listening):
         self.asked = 0  # lock; what was requested meanwhile, on whatever thread (1.3)
 
     def subscribe(self, subscriber: Any, /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        refuse_none("subscribe", subscriber)
         self.happens("subscribe", subscriber)
 
     def request(self, n: int, /) -> None:

@@ -17,39 +17,53 @@ from reactive_runtime import MAX_DEMAND
 from reactive_runtime.tck import SubscriberPuppet, WhiteboxSubscriberProbe
 
 
-class WhiteboxSubscriber:
-    """Does what its puppet says, and tells its probe."""
+def refuse_none(call: str, value: object) -> None:
+    """1.9, 2.13."""
+    if value is None:
+        raise TypeError(f"{call}(None)")
 
-    def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
-        self.probe = probe
-        self.subscription: Any = None
-        self.requested = 0
-        self.cancelled = False
+
+class Subscriber:
+    """Keeps its first subscription."""
+
+    subscription: Any = None
 
     def on_subscribe(self, subscription: Any, /) -> None:
-        if subscription is None:
-            raise TypeError("on_subscribe(None)")
+        refuse_none("on_subscribe", subscription)
         if self.subscription is not None:
             self.again(subscription)
             return
         self.subscription = subscription
+        self.begin()
+
+    def again(self, subscription: Any) -> None:
+        subscription.cancel()
+
+    def begin(self) -> None:
+        """It has its subscription."""
+
+
+class WhiteboxSubscriber(Subscriber):
+    """Does what its puppet says, and registers its signals with its probe."""
+
+    def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
+        self.probe = probe
+        self.requested = 0
+        self.cancelled = False
+
+    def begin(self) -> None:
         self.probe.register_on_subscribe(Puppet(self))
 
     def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise TypeError("on_next(None)")
+        refuse_none("on_next", element)
         self.probe.register_on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise TypeError("on_error(None)")
+        refuse_none("on_error", error)
         self.probe.register_on_error(error)
 
     def on_complete(self) -> None:
         self.probe.register_on_complete()
-
-    def again(self, subscription: Any) -> None:
-        subscription.cancel()
 
     def request(self, n: int) -> None:
         self.requested += n
@@ -71,42 +85,23 @@ class Puppet(SubscriberPuppet):
         self.subscriber.cancel()
 
 
-class BlackboxSubscriber:
-    """Requests a few at a time."""
+class BlackboxSubscriber(Subscriber):
+    """Requests a few elements at a time, in `ask` only."""
 
-    def __init__(self) -> None:
-        self.subscription: Any = None
-        self.asked = False
-
-    def on_subscribe(self, subscription: Any, /) -> None:
-        if subscription is None:
-            raise TypeError("on_subscribe(None)")
-        if self.subscription is not None:
-            self.again(subscription)
-            return
-        self.subscription = subscription
-        self.begin()
-
-    def begin(self) -> None:
-        """Nothing: this one requests in `ask` only."""
+    asked = False
 
     def ask(self) -> None:
         self.asked = True
         self.subscription.request(3)
 
     def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise TypeError("on_next(None)")
+        refuse_none("on_next", element)
 
     def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise TypeError("on_error(None)")
+        refuse_none("on_error", error)
 
     def on_complete(self) -> None:
         pass
-
-    def again(self, subscription: Any) -> None:
-        subscription.cancel()
 
 
 class Processor:
@@ -128,8 +123,7 @@ class Processor:
     # upstream
 
     def on_subscribe(self, subscription: Any, /) -> None:
-        if subscription is None:
-            raise TypeError("on_subscribe(None)")
+        refuse_none("on_subscribe", subscription)
         if self.upstream is not None:
             subscription.cancel()
             return
@@ -137,16 +131,14 @@ class Processor:
         self.wake()
 
     def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise TypeError("on_next(None)")
+        refuse_none("on_next", element)
         with self.lock:
             self.asked = False
             self.buffer.append(element)
         self.wake()
 
     def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise TypeError("on_error(None)")
+        refuse_none("on_error", error)
         with self.lock:
             self.failing = True
             self.end = lambda subscriber: subscriber.on_error(error)
@@ -160,8 +152,7 @@ class Processor:
     # downstream
 
     def subscribe(self, subscriber: Any, /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
+        refuse_none("subscribe", subscriber)
         port = Port(self, subscriber)
         subscriber.on_subscribe(port)
         with self.lock:

@@ -19,9 +19,10 @@ from reactive_runtime.tck import (
     Verification,
 )
 from tck import sound
-from tck.broken import Publishers
+from tck.broken import Publishers, publisher_of
 
 FIRST = "required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements"
+IN_ITS_REQUEST = "extra_spec213_blackbox_must_return_normally_from_signals_inside_its_own_request"
 REST = "required_validate_max_elements_from_publisher"
 
 
@@ -83,7 +84,7 @@ def test_a_failure_says_that_it_waited_only_where_it_did() -> None:
         def at_end(self) -> bool:
             return False
 
-    silent = outcome(Made(type("Made", (Publisher,), {"subscription": Loses}), default_timeout=0.1), name)
+    silent = outcome(Made(publisher_of(Loses), default_timeout=0.1), name)
     assert "2 of 3 elements came; waited 0.1 s for it (default_timeout, as given)\n" in silent.why
 
 
@@ -108,6 +109,27 @@ def test_a_factory_that_hung_is_waited_for_once(first: int) -> None:
     assert outcome(Made(Publisher), FIRST).status == "passed"  # another verification
 
 
+class NoElements(SubscriberBlackboxVerification[int]):
+    def create_subscriber(self) -> Any:
+        return sound.BlackboxSubscriber()
+
+    def trigger_request(self, subscriber: Any) -> None:
+        subscriber.ask()
+
+
+@pytest.mark.parametrize("name", ["create_element", "create_helper_publisher"])
+def test_factory_of_elements_that_raises_breaks_no_rule(name: str) -> None:
+    verification = NoElements()
+    setattr(verification, name, raising)
+    for check in ("required_spec201_blackbox_must_signal_demand_via_subscription_request", IN_ITS_REQUEST):
+        result = outcome(verification, check)
+        if check == IN_ITS_REQUEST and name == "create_helper_publisher":
+            assert result.status == "passed"  # it makes its elements itself
+        else:
+            assert (result.status, result.rule) == ("failed", "")
+            assert "OSError: no such table" in result.why
+
+
 def test_more_elements_than_asked_for_are_named() -> None:
     result = outcome(
         Made(lambda elements: Publisher(elements + 2)),
@@ -122,7 +144,7 @@ def test_an_endless_stream_where_a_finite_one_was_asked_for_is_named_and_stopped
             self.elements += 1
             return super().due()
 
-    publisher = type("EndlessPublisher", (Publisher,), {"subscription": Endless})
+    publisher = publisher_of(Endless)
     result = outcome(
         Publishers(publisher), "required_spec317_must_support_a_pending_element_count_up_to_long_max_value"
     )
@@ -138,7 +160,7 @@ def test_signals_without_end_are_named_and_stopped(signal: str) -> None:
                 arguments = {"on_subscribe": (self,), "on_error": (OSError(),), "on_complete": ()}[signal]
                 getattr(self.subscriber, signal)(*arguments)
 
-    publisher = type("EndlessPublisher", (Publisher,), {"subscription": Endless})
+    publisher = publisher_of(Endless)
     result = outcome(Publishers(publisher), FIRST)
     assert (result.status, result.rule) == ("failed", "2.12" if signal == "on_subscribe" else "1.7")
 
@@ -152,7 +174,7 @@ class WithoutEnd(Subscription):
 
 
 def endless(subscription: type[Subscription]) -> Made:
-    publisher = type("Endless", (Publisher,), {"subscription": subscription})
+    publisher = publisher_of(subscription)
     return Made(publisher, max_elements_from_publisher=2**63 - 1, default_timeout=0.2, call_timeout=0.2)
 
 
@@ -303,7 +325,7 @@ def test_a_deeper_recursion_can_be_allowed() -> None:
         def wake(self) -> None:
             self.drain()
 
-    publisher = type("RecursivePublisher", (Publisher,), {"subscription": Recurses})
+    publisher = publisher_of(Recurses)
     name = "required_spec303_must_not_allow_unbounded_recursion"
     assert outcome(Made(publisher), name).status == "failed"
     assert (

@@ -12,7 +12,7 @@ import pytest
 from small_publisher import Publisher, Subscription
 
 from reactive_runtime.tck._running.child import LastCalls
-from tck.broken import Publishers
+from tck.broken import Publishers, publisher_of, verification_of
 from tck.test_bad_input import FIRST, Made, outcome
 from tck.test_pytest_and_command import run
 
@@ -173,7 +173,7 @@ class Spins(Subscription):
 
 
 def spinning() -> Publishers:
-    made = type("Made", (Publisher,), {"subscription": Spins})
+    made = publisher_of(Spins)
     return Publishers(made).configure(call_timeout=0.3, default_timeout=0.3, default_no_signals_timeout=0.01)
 
 
@@ -218,7 +218,7 @@ def test_failure_in_a_check_comes_before_a_cancel_that_spins() -> None:
             if element != 3:
                 super().emit(element)
 
-    verification = Publishers(type("Made", (Publisher,), {"subscription": Loses}))
+    verification = verification_of(Loses)
     verification.configure(call_timeout=0.3, default_timeout=0.3, default_no_signals_timeout=0.01)
     assert outcome(verification, FIRST).rule == "3.8"
 

@@ -16,7 +16,7 @@ from sinks import until
 
 from reactive_runtime.tck import Outcome, Verification
 from reactive_runtime.tck._factories import PublisherFactory
-from reactive_runtime.tck._running.environment import same
+from reactive_runtime.tck._running.failures import same
 from tck import unusual
 from tck.unusual import BLACKBOX, PROCESSORS, PUBLISHERS, WHITEBOX, verification_of
 

@@ -19,7 +19,7 @@ from small_publisher import Publisher, Subscription
 
 from reactive_runtime.tck import Check, Outcome
 from reactive_runtime.tck._running import child as _tck_child
-from tck.broken import Publishers
+from tck.broken import Publishers, verification_of
 from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run
 
@@ -43,8 +43,36 @@ def ends_the_process(elements):
         os._exit(0)
     return Flow.range(elements)
 
+def ends_each_time(elements):
+    os._exit(0)
+
+def closes_files(most):
+    os.closerange(3, most)
+    return Flow.range
+
+def closes_what_it_inherited(elements):
+    return closes_files(64)(elements)
+
+def closes_every_file(elements):
+    return closes_files(4_096)(elements)
+
+def forks(elements):
+    os.fork()
+    return Flow.range(elements)
+
+def leaves_a_copy(elements):
+    if elements == 6 and os.fork() == 0:
+        os._exit(0)
+    return Flow.range(elements)
+
+def ends_its_process_in_request(elements):
+    return Flow.range(elements).map(lambda n: os._exit(0) if n == 900 else n)
+
 def ends_its_process_in_subscribe(elements):
     return Leaves(elements, lambda: os._exit(0)) if elements in (3, 20) else Flow.range(elements)
+
+def ends_its_process_later(elements):
+    return Leaves(elements, lambda: os._exit(0)) if elements == 20 else Flow.range(elements)
 
 def is_killed(elements):
     if elements == 20:
@@ -119,7 +147,7 @@ QUICK = ("--timeout", "2", "--no-signals-timeout", "0.01")
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(MODULE)
     (tmp_path / "exits.py").write_text("import sys\nsys.exit(0)\n")
-    (tmp_path / "once.py").write_text("open('imported', 'x').close()\nfrom mine import ends_the_process\n")
+    (tmp_path / "once.py").write_text("open('imported', 'x').close()\nfrom mine import ends_its_process_later\n")
     (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
     return tmp_path
 
@@ -128,9 +156,15 @@ def folder(tmp_path: Path) -> Path:
     ("name", "status", "said"),
     [
         ("exits", 1, "subscribe(subscriber) raised SystemExit: 0"),
-        ("ends_the_process", 1, "seen: the process was ended (status 0) inside of this check"),
-        ("ends_its_process_in_subscribe", 1, "seen: the process was ended (status 0) inside of this check"),
-        ("is_killed", 1, "seen: the process was ended by signal 9 inside of this check"),
+        ("ends_the_process", 3, "seen: the process was ended (status 0) inside of this check, in create_publisher(20)"),
+        ("ends_each_time", 4, "seen: the process was ended (status 0) inside of this check, in create_publisher(5)"),
+        ("ends_its_process_in_subscribe", 1, "BROKEN   rule 1.9\n"),
+        ("ends_its_process_in_request", 1, "BROKEN   rule 3.16\n"),
+        ("is_killed", 3, "seen: the process was ended by signal 9 inside of this check, in create_publisher(20)"),
+        ("closes_what_it_inherited", 0, "CONFORMS"),
+        ("closes_every_file", 4, "the code under test closed the pipe by which the kit hears of its checks"),
+        ("forks", 4, "create_publisher(5) forked the process, and the copy came back into the kit"),
+        ("leaves_a_copy", 0, "CONFORMS"),
         ("interrupts", 3, "seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
         ("interrupts_always", 4, "the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
         ("leaves_threads", 0, "CONFORMS"),
@@ -211,10 +245,10 @@ def test_a_key_at_the_terminal_ends_everything(folder: Path, keys: None) -> None
     assert "reactive-runtime: interrupted" in said
 
 
-@pytest.mark.parametrize("name", ["mine:ends_each_process", "once:ends_the_process"])
-def test_a_verdict_stays_where_no_further_process_comes_to_a_check(folder: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "status"), [("mine:ends_each_process", 3), ("once:ends_its_process_later", 1)])
+def test_a_verdict_stays_where_no_further_process_comes_to_a_check(folder: Path, name: str, status: int) -> None:
     done = run(folder, "reactive_runtime", "tck", name, "--no-signals-timeout", "0.01")
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     assert "the process was ended (status 0) inside of this check" in done.stdout
 
 
@@ -344,7 +378,7 @@ def test_an_element_whose_repr_fails_or_is_long_is_cut() -> None:
 
     broken = type("More", (Gives,), {"add": lambda self, n: Subscription.add(self, n + 1)})
     assert outcome(Publishers(Made), FIRST).status == "passed"
-    result: Outcome = outcome(Publishers(type("Made", (Publisher,), {"subscription": broken})), FIRST)
+    result: Outcome = outcome(verification_of(broken), FIRST)
     assert "<Bad, whose repr raised SystemExit>" in result.why
     assert len(result.why) < 5_000
 
@@ -357,7 +391,7 @@ def test_a_must_that_is_broken_inside_an_optional_check_fails_it(check: str) -> 
             self.subscriber.on_subscribe(self)
             self.run()
 
-    verification = Publishers(type("Made", (Publisher,), {"subscription": Doubles}))
+    verification = verification_of(Doubles)
     name = next(item.name for item in verification.checks() if item.name.startswith(check))
     result = outcome(verification, name)
     assert (result.status, result.rule) == ("failed", "2.12")
@@ -371,7 +405,7 @@ def test_a_call_that_waits_for_an_element_without_demand_is_no_second_breach() -
             self.add(1)
             super().start()
 
-    verification = Publishers(type("Made", (Publisher,), {"subscription": Pushes})).configure(call_timeout=0.2)
+    verification = verification_of(Pushes).configure(call_timeout=0.2)
     result = outcome(verification, "extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere")
     assert (result.status, result.rule) == ("failed", "1.1")
     assert "still inside subscribe(subscriber)" not in result.why

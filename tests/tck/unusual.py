@@ -31,6 +31,7 @@ from reactive_runtime.tck import (
     SubscriberWhiteboxVerification,
     Verification,
 )
+from tck.sound import refuse_none
 
 __all__ = ["BLACKBOX", "PROCESSORS", "PUBLISHERS", "WHITEBOX", "verification_of"]
 
@@ -82,12 +83,6 @@ class Loop:
             loop.run_forever()
         finally:
             loop.close()
-
-
-def refuse_none(call: str, value: object) -> None:
-    """1.9, 2.13."""
-    if value is None:
-        raise TypeError(f"{call}(None)")
 
 
 def invalid(n: Any) -> ValueError | None:

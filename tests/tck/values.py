@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from small_publisher import Publisher, Subscription
+from small_publisher import Subscription
 
 from reactive_runtime import MAX_DEMAND
-from tck.broken import Publishers
+from reactive_runtime.tck import Verification
+from tck.broken import verification_of
 
 __all__ = ["MUTANTS", "RANDOM", "ValueMutant"]
 
@@ -59,11 +60,11 @@ def nothing(subscription: Any, n: int) -> None:
 
 DEMAND: dict[str, tuple[Fault, set[str]]] = {
     "never met": (nothing, {"3.8"}),
-    "refused": (lambda subscription, n: subscription.invalid(n), {"1.1", "3.17"}),
+    "refused": (lambda subscription, n: subscription.invalid(n), {"1.5", "3.17"}),
     "completes early": (completes_early, {"1.5"}),
     "raises": (raises, {"3.16"}),
 }
-"""Faults of any demand, and the rules that each breaks; for a refusal it is that of the check."""
+"""Faults of any demand, and the rules that each breaks; a refusal of a large one breaks 3.17."""
 
 COUNTED: dict[str, tuple[Fault, set[str]]] = {
     "one too many": (lambda subscription, n: subscription.add(n + 1), {"1.1"}),
@@ -104,7 +105,7 @@ class ValueMutant:
         """The value and the fault."""
         return f"request({self.n}) {self.kind}"
 
-    def make(self) -> Publishers:
+    def make(self) -> Verification:
         """A verification of it."""
         fault, value = self.fault, self.n
 
@@ -116,7 +117,7 @@ class ValueMutant:
                     fault(self, n)
                     self.wake()
 
-        return Publishers(type("Made", (Publisher,), {"subscription": Faulty}))
+        return verification_of(Faulty)
 
 
 def _of(values: list[int], *kinds: dict[str, tuple[Fault, set[str]]]) -> list[ValueMutant]:

@@ -1,4 +1,4 @@
-"""What the kit puts behind a publisher: subscribers that a check drives by hand."""
+"""The subscribers of the kit, which a check drives by hand."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Subscription
-from reactive_runtime.tck._running.environment import Over, TestEnvironment, shown
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import Over, shown
 
 __all__ = ["ManualSubscriber"]
 
 T = TypeVar("T")
 
 FLOOD = 2_000
-"""So many elements beyond the demand, or the length of the stream, and the kit ends the thread they come on."""
+"""After so many elements beyond the demand, or the length of the stream, the kit ends their thread."""
 
 LONGEST_PAUSE = 0.005
-"""Seconds that a subscriber which has cancelled takes for an element at most."""
+"""The most seconds that a subscriber which has cancelled takes for an element."""
 
 SHORTEST_PAUSE = 0.001
-"""Seconds that can be slept: of a shorter sleep most is what the operating system needs for it."""
+"""Seconds of the shortest sleep: the system needs most of the time of a shorter one for itself."""
 
 FLOOD_AFTER_CANCEL = 100_000
-"""So many elements after a cancel, and the kit ends the thread they come on; `FLOOD` where a rule was seen broken."""
+"""After so many elements after a cancel, the kit ends their thread; after `FLOOD` if a rule was broken."""
 
 
 class ManualSubscriber(Generic[T]):
-    """A subscriber that a check drives by hand. What it receives is owned by the trial's lock.
+    """A subscriber that a check drives by hand. The lock of the trial owns its fields.
 
-    Whatever the check is about, it finds: an element without demand (1.1), signals that overlap (1.3), on_next inside
+    In every check it finds: an element without demand (1.1), signals that overlap (1.3), on_next inside
     on_next (3.3), a second on_subscribe (2.12), None for an element (2.13), a signal before on_subscribe (1.9) or after
-    the end (1.7). An `on_error` that is not expected is a fault of the check.
+    the end (1.7). An `on_error` that the check does not expect is a fault too.
 
-    Signals of two subscriptions can't be distinguished, and neither stream overlaps or follows the end of the other:
+    It can't distinguish the signals of two subscriptions, each of which may overlap with the other, or follow its end:
     after a second on_subscribe it judges neither 1.3 nor 1.7.
     """
 
@@ -50,7 +51,7 @@ class ManualSubscriber(Generic[T]):
     ) -> None:
         """`then` runs inside `on_next`, `subscribed` inside `on_subscribe`; with `may_fail` on_error is no fault.
 
-        `turn` is the element at which `then` is to do something, if the check says so.
+        `turn` is the number of the element at which `then` acts, in the checks that need it.
         """
         self.env = env
         self.name: str = env.name("subscriber")
@@ -60,18 +61,18 @@ class ManualSubscriber(Generic[T]):
         self.turn = turn
         self.subscription: Subscription | None = None
         self.subscriptions: int = 0
-        self.ready: bool = False  # on_subscribe has returned, and what it had to do is done
+        self.ready: bool = False  # on_subscribe, with `subscribed` in it, has returned
         self.elements: list[T] = []
-        self.taken: int = 0  # how many of the elements a check has looked at
+        self.taken: int = 0  # the number of elements that the check has looked at
         self.errors: list[BaseException] = []
         self.completions: int = 0
-        self.demand: int = 0  # all that was ever requested
-        self.cancelled_after: int | None = None  # how many elements had come
-        self.paused: float = 0.0  # seconds that it has yet to give the stream since
-        self.asked_after_cancel: bool = False  # something was requested since
+        self.demand: int = 0  # the sum of all requests
+        self.cancelled_after: int | None = None  # the number of elements at the cancel
+        self.paused: float = 0.0  # seconds that it has still to wait since
+        self.asked_after_cancel: bool = False  # whether it has requested since
         self.inside: list[int] = []  # the threads that are inside a signal, once for each
-        self.deep: list[int] = []  # those that are inside on_next
-        self.threads: set[int] = set()  # those that were
+        self.deep: list[int] = []  # the threads inside on_next
+        self.threads: set[int] = set()  # the threads that have signalled
         env.follow(self)
 
     # -- signals: any thread -----------------------------------------------------------------------------------
@@ -79,24 +80,32 @@ class ManualSubscriber(Generic[T]):
     def on_subscribe(self, subscription: Subscription | None, /) -> None:
         """Keep the first subscription; None, or a second one, is a fault (1.9, 2.12)."""
         with self._signal(f"on_subscribe({type(subscription).__name__})", "on_subscribe"):
+            usable = self._usable(subscription)
             with self.env.lock:
                 self.subscriptions += 1
                 if self.subscriptions > FLOOD:
                     raise Over
                 again = self.subscription is not None
                 if not again:
-                    self.subscription = subscription
+                    self.subscription = usable
                 self.env.wake()
-            if subscription is None:
-                self.env.fault("on_subscribe(None): a subscription is needed", "1.9")
-            elif again:
+            if usable is not None and again:
                 self.env.fault("on_subscribe came a second time", "2.12")
-                self.env.call_inside("cancel()", subscription.cancel, rule="3.15")
-            elif self.subscribed is not None:
+                self.env.call_inside("cancel()", usable.cancel, rule="3.15")
+            elif usable is not None and self.subscribed is not None:
                 self.subscribed(self)
         with self.env.lock:
             self.ready = True
             self.env.wake()
+
+    def _usable(self, subscription: Subscription | None) -> Subscription | None:
+        """Return the subscription if it has `request` and `cancel`; otherwise note a fault (1.9)."""
+        missing = [name for name in ("request", "cancel") if not callable(getattr(subscription, name, None))]
+        if not missing:
+            return subscription
+        has = "" if subscription is None else f", and this has no {' and no '.join(missing)}"
+        self.env.fault(f"on_subscribe({shown(subscription)}): a subscription is needed{has}", "1.9")
+        return None
 
     def on_next(self, element: T, /) -> None:
         """Keep the element; one without demand, None, or one before `on_subscribe` or after the end, is a fault."""
@@ -120,9 +129,9 @@ class ManualSubscriber(Generic[T]):
                     self.deep.remove(threading.get_ident())
 
     def _give_a_cancel_time(self) -> None:
-        """A cancel is heard eventually (3.12): a stream that goes on takes `default_timeout` to its end.
+        """Slow down a stream after a cancel: it hears the cancel eventually (3.12), within `default_timeout`.
 
-        Pauses that are too short to be slept are added up. Without the lock: an element later is soon enough.
+        Pauses that are too short to sleep add up. Without the lock: an element later is soon enough.
         """
         if self.cancelled_after is not None and not self.env.over:
             self.paused += min(LONGEST_PAUSE, self.env.settings.default_timeout / max(self.env.elements, 1))
@@ -131,7 +140,7 @@ class ManualSubscriber(Generic[T]):
                 time.sleep(pause)
 
     def _not_too_deep(self) -> None:
-        """Inside of on_subscribe an element may come: the recursion of 3.3 is on_next inside on_next."""
+        """Find on_next inside on_next (3.3); on_next inside on_subscribe is no recursion."""
         thread = threading.get_ident()
         self.deep.append(thread)
         depth = self.deep.count(thread)
@@ -142,7 +151,7 @@ class ManualSubscriber(Generic[T]):
 
     @contextlib.contextmanager
     def _signal(self, text: str, name: str) -> Iterator[None]:
-        """Note a signal, and look at what holds for each: it comes after on_subscribe, and alone."""
+        """Note a signal; it has to come after on_subscribe, and alone."""
         thread = threading.get_ident()
         with self.env.lock:
             self.env.note(f"{self.name}: {text}")
@@ -165,7 +174,7 @@ class ManualSubscriber(Generic[T]):
             self.env.fault(f"{came}, and {self.demand} {'was' if self.demand == 1 else 'were'} requested", "1.1")
 
     def _not_without_end(self) -> None:
-        """End the thread of a publisher that goes on and on; under the lock."""
+        """End the thread of a publisher that signals without end; under the lock."""
         came, elements = len(self.elements), self.env.elements
         after_cancel = FLOOD if self.env.decided else FLOOD_AFTER_CANCEL
         if came - self.demand > FLOOD:
@@ -186,9 +195,14 @@ class ManualSubscriber(Generic[T]):
             self.errors.append(error)
             self._only_one_end()
             if not self.may_fail:
-                left = self.cancelled_after is not None and not self.asked_after_cancel  # else it may answer a request
-                self.env.fault(f"an unexpected {text}", "1.8" if left else "", must=False)
+                self.env.fault(f"an unexpected {text}", self._broken_by_an_error(), must=False)
             self.env.wake()
+
+    def _broken_by_an_error(self) -> str:
+        """The rule that an unexpected `on_error` breaks."""
+        if self.cancelled_after is not None:
+            return "3.6" if self.asked_after_cancel else "1.8"  # after a request it may be an answer
+        return "" if self.env.rule in ("1.11", "3.17") else "1.5"  # what these ask for may be refused by an error
 
     def on_complete(self) -> None:
         """Count it; before `on_subscribe`, or after an end, it is a fault (1.9, 1.7)."""
@@ -205,12 +219,12 @@ class ManualSubscriber(Generic[T]):
 
     @property
     def ends(self) -> int:
-        """How many terminal signals came."""
+        """The number of terminal signals."""
         return len(self.errors) + self.completions
 
     @property
     def count(self) -> int:
-        """How many signals came, but for on_subscribe."""
+        """The number of signals, without on_subscribe."""
         return len(self.elements) + self.ends
 
     def has_ended(self) -> bool:
@@ -236,13 +250,13 @@ class ManualSubscriber(Generic[T]):
         self.env.call("cancel()", subscription.cancel, rule="3.15")
 
     def ask(self, n: int) -> None:
-        """`request(n)`, from inside a signal or from another thread than the check's: what it raises is a fault."""
+        """Call `request(n)` inside a signal, or on another thread than the check's: an error is a fault."""
         if self.subscription is not None:
             self._requesting(n)
             self.env.call_inside(f"request({n})", self.subscription.request, n, rule="3.16")
 
     def quit(self) -> None:
-        """`cancel()`, from inside a signal or from another thread than the check's: what it raises is a fault."""
+        """Call `cancel()` inside a signal, or on another thread than the check's: an error is a fault."""
         if self.subscription is not None:
             self._cancelling()
             self.env.call_inside("cancel()", self.subscription.cancel, rule="3.15")
@@ -260,13 +274,13 @@ class ManualSubscriber(Generic[T]):
                 self.cancelled_after = len(self.elements)
 
     def leave(self) -> None:
-        """Cancel, if there is anything left to cancel: the check is over."""
+        """Cancel a subscription that has not ended: the check is over."""
         if self.subscription is not None and not self.ends:
             try:
                 with self.env.calling("cancel(), to clean up", "3.15"):
                     self.subscription.cancel()
             except Over:
-                raise  # it did not end, and no other one is tried
+                raise  # it did not end: try no other one
             except BaseException:
                 return  # the check is over
 
@@ -280,7 +294,7 @@ class ManualSubscriber(Generic[T]):
         return self.next_elements(1)[0]
 
     def arrive(self, elements: int) -> bool:
-        """Wait for so many elements in all, the end or a cancel; for each element as long as `default_timeout`."""
+        """Wait for so many elements in all, the end or a cancel; `default_timeout` for each element."""
         came = -1
         while len(self.elements) < elements and not self._is_over() and len(self.elements) > came:
             came = len(self.elements)
@@ -292,13 +306,17 @@ class ManualSubscriber(Generic[T]):
         return self.ends > 0 or self.cancelled_after is not None
 
     def next_elements(self, n: int) -> list[T]:
-        """Wait for `n` more elements, for each as long as `default_timeout`."""
+        """Wait for `n` more elements, `default_timeout` for each."""
         begin, end = self.taken, self.taken + n
         self.arrive(end)
         seen = f"{self._missing(n)}; {len(self.elements)} of {end} elements came{self._end()}"
-        self.env.due(len(self.elements) >= end, seen, "1.5" if self.ends else "3.8")
+        self.env.due(len(self.elements) >= end, seen, self.stalled(end))
         self.taken = end
         return self.elements[begin:end]
+
+    def stalled(self, elements: int) -> str:
+        """The rule that a stream of so many elements breaks if it stops now: 3.8 with elements due, else 1.5."""
+        return "1.5" if self.ends or len(self.elements) >= elements else "3.8"
 
     def request_next(self) -> T:
         """Request one element, and wait for it."""
@@ -306,41 +324,51 @@ class ManualSubscriber(Generic[T]):
         return self.next()
 
     def request_end(self) -> None:
-        """Request once more, also where the end has come by itself, and wait for `on_complete`."""
+        """Request once more, also after the end, and wait for `on_complete`."""
         self.request(1)
         self.expect_completion()
 
     def expect_completion(self) -> None:
-        """Wait for `on_complete`, with no element before it that the check has not taken."""
+        """Wait for `on_complete`; no element may come before it that the check has not taken."""
         surplus = self.taken + 1
         self.env.happens(lambda: self.ends or len(self.elements) >= surplus)
-        self.env.check(
+        self.env.due(
             len(self.elements) < surplus,
             f"an element more than expected: {shown(self.elements[self.taken :][:1])}",
             "1.5",
         )
-        self.env.due(self.completions, f"no on_complete came{self._end()}")
+        self.env.due(self.completions, f"no on_complete came{self._end()}", "1.5")
 
-    def expect_error(self, kind: type[BaseException] = BaseException, rule: str = "") -> BaseException:
-        """Wait for `on_error` with an exception of this `kind`; `rule` demands it, or else the check's own."""
+    def expect_error(self, kind: type[BaseException] = BaseException, rule: str = "1.4") -> BaseException:
+        """Wait for `on_error` with an exception of this `kind`, which `rule` demands."""
         self.env.happens(lambda: self.ends)
         self.env.due(self.errors, f"no on_error came{self._end()}", rule)
         error = self.errors[0]
         self.env.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due", rule)
         return error
 
+    def expect_failure_after(self, elements: int) -> None:
+        """Wait for `on_error`, after so many elements at most."""
+        self.expect_error()
+        came = len(self.elements)
+        self.env.due(came <= elements, f"{came} elements came, and it fails after {elements}", "1.5")
+
     def expect_none(self, what: str = "nothing was due") -> None:
-        """No signal comes for `default_no_signals_timeout`, and none has come that the check has not taken."""
+        """Fail if a signal comes within `default_no_signals_timeout`, or has come that the check has not taken."""
         more = self.elements[self.taken :] or self.env.silence(lambda: self.count)
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a signal"
-        self.env.check(not more, f"{what}, and {came} came")
+        self.env.due(not more, f"{what}, and {came} came", self._surplus(surplus))
 
     def expect_none_now(self, what: str) -> None:
-        """No signal has come that the check has not taken; it has waited."""
+        """Fail if a signal has come that the check has not taken; the check has waited before."""
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a terminal signal"
-        self.env.check(not surplus and not self.ends, f"{what}, and {came} came")
+        self.env.due(not surplus and not self.ends, f"{what}, and {came} came", self._surplus(surplus))
+
+    def _surplus(self, elements: list[T]) -> str:
+        """The rule that a surplus signal breaks: 1.5 for an early end, otherwise the check's own."""
+        return "" if elements or self.cancelled_after is not None else "1.5"
 
     def _missing(self, n: int) -> str:
         return "an element was due" if n == 1 else f"{n} elements were due"

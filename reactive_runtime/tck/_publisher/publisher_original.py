@@ -9,8 +9,9 @@ from typing import Any, ClassVar, TypeVar
 from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.tck._factories import PublisherFactory
 from reactive_runtime.tck._publisher.probes import ManualSubscriber
-from reactive_runtime.tck._running.environment import LONG_ENOUGH, NotVerified, TestEnvironment, same, shown
-from reactive_runtime.tck._verification import Skipped, check, untested
+from reactive_runtime.tck._running.environment import LONG_ENOUGH, TestEnvironment
+from reactive_runtime.tck._running.failures import same, shown
+from reactive_runtime.tck._verification import Skipped, check
 
 __all__ = ["OriginalPublisherChecks"]
 
@@ -60,7 +61,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         valid = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 1
         env.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {shown(depth)}, and has to be an int ≥ 1")
 
-    @check("1.1")
+    @check("1.1", plain=5)
     def required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements(
         self, env: TestEnvironment
     ) -> None:
@@ -74,7 +75,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.next_elements(3)
         subscriber.expect_none("four elements were requested, and came")
 
-    @check("1.2")
+    @check("1.2", plain=3)
     def required_spec102_may_signal_less_than_requested_and_terminate_subscription(self, env: TestEnvironment) -> None:
         """A stream of three elements of which ten are requested gives three, and completes."""
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
@@ -89,7 +90,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         Of a slow publisher it sees as many streams as there are in two seconds, and two at least.
         """
         if self.skip_stochastic_tests:
-            raise NotVerified("rule 1.3: skip_stochastic_tests is set")
+            env.skip("skip_stochastic_tests is set")
         elements, until = 10, time.monotonic() + LONG_ENOUGH
         for run in range(self.STOCHASTIC_RUNS):
             if run >= 2 and time.monotonic() > until:
@@ -102,16 +103,17 @@ class OriginalPublisherChecks(PublisherFactory[T]):
             env.due(
                 subscriber.ends,
                 f"run {run}: no end after {len(subscriber.elements)} of {elements} elements, one by one",
+                subscriber.stalled(elements),
             )
 
-    @check("1.4")
+    @check("1.4", plain=3)
     def optional_spec104_must_signal_on_error_when_fails(self, env: TestEnvironment) -> None:
         """A publisher that fails signals `on_error`, once."""
         publisher = self._failed_publisher(env)
         subscriber = self._subscribe(env, publisher, may_fail=True)
         subscriber.expect_error()
         env.silence(lambda: subscriber.count)
-        env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times (1.7)")
+        env.verify()  # the subscriber itself finds what comes after its end
 
     @check("1.5", plain=3)
     def required_spec105_must_signal_on_complete_when_finite_stream_terminates(self, env: TestEnvironment) -> None:
@@ -131,12 +133,8 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.expect_completion()
         subscriber.expect_none("the stream has ended")
 
-    untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called: Skipped = (
-        untested(
-            "1.6",
-            "untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called",
-            "the original leaves it open; here the two extra_spec106 checks make it",
-        )
+    untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called = Skipped(
+        "the original leaves it open; here the two extra_spec106 checks make it"
     )
 
     @check("1.7", plain=1)
@@ -150,46 +148,28 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.expect_completion()
         subscriber.request(10)
         subscriber.expect_none("on_complete was signalled")
-        env.check(subscriber.ends == 1, f"{subscriber.ends} terminal signals came")
 
-    untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled: Skipped = untested(
-        "1.7",
-        "untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled",
-        "the original leaves it open; here the three extra_spec107 checks make it",
+    untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled = Skipped(
+        "the original leaves it open; here the three extra_spec107 checks make it"
     )
 
-    untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals: Skipped = (
-        untested(
-            "1.8",
-            "untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals",
-            "the original leaves it open; here the two extra spec108 checks make it",
-        )
+    untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals = Skipped(
+        "the original leaves it open; here the two extra spec108 checks make it"
     )
 
-    untested_spec109_subscribe_should_not_throw_non_fatal_throwable: Skipped = untested(
-        "1.9",
-        "untested_spec109_subscribe_should_not_throw_non_fatal_throwable",
-        "no check can make every publisher fail; every check that subscribes fails where subscribe raises",
+    untested_spec109_subscribe_should_not_throw_non_fatal_throwable = Skipped(
+        "no check can make every publisher fail; every check that subscribes fails where subscribe raises"
     )
 
     @check("1.9")
     def required_spec109_subscribe_throw_npe_on_null_subscriber(self, env: TestEnvironment) -> None:
         """`subscribe(None)` raises TypeError."""
-        publisher = self._publisher(env, 0)
-        with env.calling("subscribe(None)"):
-            try:
-                publisher.subscribe(None)  # type: ignore[arg-type]
-            except TypeError:
-                return
-            except BaseException as error:
-                env.fail(f"subscribe(None) raised {type(error).__name__}, where TypeError is due")
-        env.fail("subscribe(None) did not raise TypeError")
+        env.refuses_none("subscribe(None)", self._publisher(env, 0).subscribe)
 
     @check("1.9")
     def required_spec109_must_issue_on_subscribe_for_non_null_subscriber(self, env: TestEnvironment) -> None:
         """`subscribe` calls `on_subscribe`, once."""
-        subscriber = self._subscribe(env, self._publisher(env, 0), may_fail=True)
-        env.check(subscriber.subscriptions == 1, f"on_subscribe came {subscriber.subscriptions} times")
+        self._subscribe(env, self._publisher(env, 0), may_fail=True)
 
     @check("1.9")
     def required_spec109_may_reject_calls_to_subscribe_if_publisher_is_unable_or_unwilling_to_serve_them_rejection_must_trigger_on_error_after_on_subscribe(  # noqa: E501
@@ -198,12 +178,9 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         """A publisher that fails calls `on_subscribe` first, and then `on_error`, once."""
         subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         subscriber.expect_error()
-        env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times")
 
-    untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice: Skipped = untested(
-        "1.10",
-        "untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice",
-        "the original leaves it open; here the two extra_spec110 checks make it",
+    untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice = Skipped(
+        "the original leaves it open; here the two extra_spec110 checks make it"
     )
 
     @check("1.11")
@@ -320,18 +297,15 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         env.due(
             came,
             f"{len(subscriber.elements)} of {elements} elements came, each requested from the on_next before",
+            "3.8",
         )
 
-    untested_spec304_request_should_not_perform_heavy_computations: Skipped = untested(
-        "3.4",
-        "untested_spec304_request_should_not_perform_heavy_computations",
-        "the original leaves it open; here extra_spec304 makes it, for a request that waits for its subscriber",
+    untested_spec304_request_should_not_perform_heavy_computations = Skipped(
+        "the original leaves it open; here extra_spec304 makes it, for a request that waits for its subscriber"
     )
 
-    untested_spec305_cancel_must_not_synchronously_perform_heavy_computation: Skipped = untested(
-        "3.5",
-        "untested_spec305_cancel_must_not_synchronously_perform_heavy_computation",
-        "the original leaves it open; here extra_spec305 makes it, for a cancel that waits for its subscriber",
+    untested_spec305_cancel_must_not_synchronously_perform_heavy_computation = Skipped(
+        "the original leaves it open; here extra_spec305 makes it, for a cancel that waits for its subscriber"
     )
 
     @check("3.6")
@@ -377,7 +351,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def _refused(self, env: TestEnvironment, n: int) -> BaseException:
         subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
         subscriber.request(n)
-        return subscriber.expect_error(ValueError)
+        return subscriber.expect_error(ValueError, "3.9")
 
     @check("3.12", plain=1)
     def required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling(
@@ -390,11 +364,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.next()
         subscriber.cancel()
         while env.silence(lambda: len(subscriber.elements)):
-            env.verify()
-        env.check(
-            len(subscriber.elements) <= 15,
-            f"{len(subscriber.elements)} elements came; 15 were requested, then cancelled",
-        )
+            env.verify()  # the subscriber itself finds an element that was not requested
 
     @check("3.13", plain=1)
     def required_spec313_cancel_must_make_the_publisher_eventually_drop_all_references_to_the_subscriber(
@@ -430,7 +400,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.next_elements(3)
         subscriber.expect_completion()
 
-    @check("3.17")
+    @check("3.17", plain=3)
     def required_spec317_must_not_signal_on_error_when_pending_above_long_max_value(self, env: TestEnvironment) -> None:
         """Requests whose sum is beyond MAX_DEMAND are not answered with `on_error`."""
         left = [10]

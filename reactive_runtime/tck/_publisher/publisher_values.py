@@ -1,8 +1,8 @@
 """The checks of a publisher that call `request` with many values.
 
 A publisher may be right for 1, 2 and MAX_DEMAND, and wrong for the one value at which a batch ends, a counter of 32
-bits turns negative, or a comparison has the wrong sign. So these checks draw their values from the edges: small
-numbers, the powers of two, and the neighbours of those.
+bits turns negative, or a comparison has the wrong sign. So these checks take values at the edges: small numbers, the
+powers of two, and the neighbours of both.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ T = TypeVar("T")
 POWERS: Final = {2**k + near for k in range(64) for near in (-1, 0, 1)}
 
 SIZES: Final = sorted({*range(1, 17), *(n for n in POWERS if 1 <= n <= 2**11 + 1)})
-"""Requests that are met to the element: the stream is longer than each of them."""
+"""Requests that a publisher has to meet to the element: the stream is longer."""
 
 LARGE: Final = sorted((n for n in POWERS if SIZES[-1] < n <= MAX_DEMAND), reverse=True)
-"""Requests for more elements than a stream can be asked to have."""
+"""Requests for more elements than the streams of the kit have."""
 
 INVALID: Final = sorted({0, *(-n for n in range(1, 17)), *(-n for n in POWERS if n <= 2**63)})
-"""Requests that are answered with an error (3.9), down to the least number of 64 bits."""
+"""Requests that a publisher answers with an error (3.9), down to the least number of 64 bits."""
 
 PATIENT: Final = 3
-"""So many times `LONG_ENOUGH` a check may take of a quick publisher: a busy machine leaves no value out."""
+"""A check of a quick publisher may take so many times `LONG_ENOUGH`: then a busy machine leaves no value out."""
 
 EDGES: Final = (0, -1, -(2**63), -(2**31), -(2**32), MAX_DEMAND, MAX_DEMAND - 1, 2**31, 2**32, 2**31 - 1)
-"""The values that come first: of a slow publisher a check takes no more than it can in two seconds."""
+"""The values that come first: with a slow publisher a check stops after two seconds."""
 
 
 class ValuePublisherChecks(PublisherFactory[T]):
@@ -70,10 +70,10 @@ class ValuePublisherChecks(PublisherFactory[T]):
         for n in self._in_time(INVALID[::-1]):
             subscriber = self._subscribe(env, self._publisher(env, 3), may_fail=True)
             subscriber.request(n)
-            subscriber.expect_error(ValueError)
+            subscriber.expect_error(ValueError, "3.9")
             refused.append(subscriber)
         env.silence(lambda: sum(subscriber.count for subscriber in refused))
-        env.verify()  # the subscribers find what comes after their ends
+        env.verify()  # the subscribers find signals after their ends
 
     @check("3.17", plain=3)
     def extra_spec317_every_large_request_must_be_met(self, env: TestEnvironment) -> None:

@@ -1,4 +1,4 @@
-"""A call that does not come back: where its thread is, whether it computes without end, and how to end it."""
+"""A call that does not return: where its thread is, whether it computes without end, and how to end it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from reactive_runtime._support.thread_frames import thread_frames
 __all__ = ["Place", "raised_in", "stack_of"]
 
 SHARE = 0.05
-"""A thread that has had this share of a core's time since a call began computes in it, also beside others on a busy
-machine; one that waits has had next to none."""
+"""A thread that has used this share of a core since its call began computes, also on a busy machine; a thread that
+waits has used nearly nothing."""
 
 LEAST = 0.01
-"""Seconds that it has had at least."""
+"""The least seconds of such a thread."""
 
 FRAMES = 6
-"""So many calls are shown of where a thread is, the innermost ones."""
+"""The number of calls that a stack shows, the innermost ones."""
 
 
 class Place:
-    """The thread that is at hand, and how much it had computed by now."""
+    """The current thread, and the seconds that it has computed until now."""
 
     __slots__ = ("_cpu", "_native", "thread")
 
@@ -33,7 +33,7 @@ class Place:
         self._cpu = time.thread_time(), time.process_time()
 
     def spins(self, seconds: float) -> bool:
-        """Whether the thread has computed in the last `seconds`, in which it was in one call, and not only waited."""
+        """Whether the thread has computed, and not only waited, in the last `seconds`, which it spent in one call."""
         thread, process = self._cpu
         now = _computed(self._native)
         spent = time.process_time() - process if now is None else now - thread
@@ -41,7 +41,7 @@ class Place:
 
 
 def _computed(native: int) -> float | None:
-    """Seconds that a thread of this process has computed; None where the system does not say."""
+    """Seconds that a thread of this process has computed; None if the system does not report it."""
     try:
         with open(f"/proc/self/task/{native}/schedstat", encoding="ascii") as file:
             return int(file.read().split()[0]) / 1e9
@@ -50,7 +50,7 @@ def _computed(native: int) -> float | None:
 
 
 def stack_of(thread: int, outside: str) -> list[str]:
-    """Where a thread is, a line for each call, the innermost last; none of the files in the folder `outside`."""
+    """The stack of a thread, a line for each call, the innermost last, without the files in the folder `outside`."""
     frame = thread_frames().get(thread)
     library = os.path.dirname(threading.__file__) + os.sep
     lines: list[str] = []
@@ -60,12 +60,12 @@ def stack_of(thread: int, outside: str) -> list[str]:
             lines.append(f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}")
         frame = frame.f_back
     while lines and lines[-1].startswith(library):
-        del lines[-1]  # what starts a thread
+        del lines[-1]  # the code that starts a thread
     return lines[:FRAMES][::-1]
 
 
 def raised_in(thread: int, error: type[BaseException]) -> None:
-    """Raise `error` in a thread that runs Python code; one in C gets it when it returns to Python."""
+    """Raise `error` in a thread; a thread that runs C gets it when it returns to Python."""
     api = getattr(ctypes, "pythonapi", None)
     if api is not None:
         api.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

@@ -1,9 +1,8 @@
-"""The collections of garbage that checks wait for: one serves them all, and there is a pause after it.
+"""The garbage collections that checks wait for: one serves all checks, and a pause follows it.
 
-A collection stops each thread of the process, and takes as long as the process has objects: a tenth of a second for a
-million of them. A check that waits until a subscriber is collected asks again and again, and others beside it do the
-same. With a collection for each of them, an implementation was stopped for nine tenths of the time, and was accused of
-calls that did not return.
+A collection stops all threads of the process, for a tenth of a second with a million objects. A check that waits for
+the collection of a subscriber asks again and again, and so do other checks beside it. If each request collected, the
+implementation would stand still for nine tenths of the time, and its calls would count as hanging.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import Final
 __all__ = ["COLLECTOR", "Collector"]
 
 PAUSE: Final = 4
-"""How many times as long as a collection took there is none after it."""
+"""The pause after a collection is so many times as long as the collection."""
 
 
 class Collector:
-    """Collects for all that ask, one collection at a time."""
+    """Collects for all checks, one collection at a time."""
 
     def __init__(self, collect: Callable[[], object] = gc.collect, clock: Callable[[], float] = time.monotonic) -> None:
         self._collect = collect
@@ -32,7 +31,7 @@ class Collector:
         self._next = 0.0  # _changed; when the next may begin, by the clock
 
     def collect(self) -> None:
-        """Return when a collection has ended that began after this call. Any thread."""
+        """Wait for the end of a collection that begins after this call. Any thread."""
         with self._changed:
             wanted = self._begun + 1
             while self._ended < wanted:
@@ -56,9 +55,9 @@ class Collector:
                 self._changed.notify_all()
 
     def pause(self) -> float:
-        """Seconds until the next collection may begin. With the lock, or where no other thread collects."""
+        """Seconds until the next collection may begin. With the lock, or if no other thread collects."""
         return self._next - self._clock()
 
 
 COLLECTOR: Final = Collector()
-"""That of the process."""
+"""The collector of this process."""

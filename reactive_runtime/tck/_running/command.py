@@ -1,8 +1,8 @@
-"""What the command runs: the checks of a verification, in a process of their own, within a budget.
+"""The parent process of the command: it has children run the checks of a verification, within a budget.
 
 Code under test may end its process, compute without end, in Python or in C, take all memory, or leave threads behind
-that never end. So the parent only listens: the child reports each check that it begins, and the outcome. Where the
-child dies, or is ended, its check has an outcome that says so, and a new child goes on with the next one.
+that never end. So the parent only listens: a child reports each check that it begins, and the outcome. If the child
+dies, or the parent ends it, the parent makes an outcome for its check, and a new child goes on with the next one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 from reactive_runtime.errors import TargetError
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import FRAMES
-from reactive_runtime.tck._running.child import STACKS, Begun, LastCalls, Start, Target, end_group, run
-from reactive_runtime.tck._running.environment import FEW, KIT, TOO_MANY
+from reactive_runtime.tck._running.child import LOST, STACKS, Begun, LastCalls, Start, Target, end_group, run
+from reactive_runtime.tck._running.environment import FEW, TOO_MANY
+from reactive_runtime.tck._running.failures import KIT
 from reactive_runtime.tck._verification import Check, Outcome, Status
 
 __all__ = ["BUDGET", "MEMORY", "Begun", "NoVerdictError", "Progress", "Target", "judged"]
@@ -28,23 +29,29 @@ BUDGET = 120.0
 """Seconds for all checks, by default."""
 
 MEMORY = 2_048
-"""MiB that the checks may take, by default; where the machine has less to give, half of that."""
+"""MiB that the checks may take, by default; at most half of what the machine has available."""
 
 SILENT = 120.0
-"""Seconds beyond what a check may wait, after which it is ended; and those of an import in which no beat comes."""
+"""Seconds that a check may take beyond its waits; and seconds without a beat while a child imports."""
 
 HELD = 5.0
 """Seconds beyond five times `call_timeout` without a beat, after which code in C holds the interpreter."""
 
 LOOK = 0.1
-"""Seconds of one wait for the child. A key that comes right before a wait is not seen until that wait ends."""
+"""Seconds of one wait for the child. The parent sees a key that comes right before a wait when that wait ends."""
 
 STACKS_WITHIN = 1.0
-"""Seconds that a child is given to write its stacks."""
+"""Seconds that the parent waits for the stacks of a child."""
+
+
+PIPE_CLOSED = "the code under test closed the pipe by which the kit hears of its checks"
+
+IN_A_ROW = 5
+"""The parent stops after so many checks in a row in which a factory ended the process or closed its pipe."""
 
 
 class NoVerdictError(Exception):
-    """Nothing could be judged: what was to be judged ended its process, or hung, before the first check."""
+    """There is no verdict: the code under test ended its process, or hung, before the first check."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,12 @@ Said = Begun | Progress | Outcome
 
 
 def judged(target: Target, budget: float = BUDGET, memory: float = MEMORY) -> Iterator[Said]:
-    """What is known before the first check, the progress, and the outcome of each, from processes of their own.
+    """Run the checks in child processes; yield the pace at first, then the progress and the outcome of each check.
 
     Args:
-        target: What is to be judged.
-        budget: Seconds for all checks. One for which there was no time is "not run".
-        memory: MiB that the checks may take; a check that takes more is ended, and "not run".
+        target: The implementation to judge.
+        budget: Seconds for all checks. A check without time is "not run".
+        memory: MiB that the checks may take; the parent ends a check that takes more: it is "not run".
 
     Raises:
         TargetError: The name leads nowhere, or a setting is wrong.
@@ -79,7 +86,7 @@ def judged(target: Target, budget: float = BUDGET, memory: float = MEMORY) -> It
 
 
 class _Child:
-    """One process, and what is known of it; ended when the `with` block is left."""
+    """One child process; it ends when the `with` block is left."""
 
     def __init__(self, target: Target, start: Start) -> None:
         context = multiprocessing.get_context("spawn")
@@ -104,11 +111,11 @@ class _Child:
         self._stacks.close()
 
     def said(self) -> tuple[str, Any]:
-        """What it says next; nothing, where that takes longer than `LOOK`. EOFError or OSError where it has ended."""
+        """The next message; an empty one after `LOOK` seconds. Raises EOFError or OSError if the child has ended."""
         return self._ours.recv() if self._ours.poll(LOOK) else ("", None)
 
     def memory(self) -> int:
-        """Bytes that it has in memory; 0 where the system does not say."""
+        """Bytes that it has in memory; 0 if the system does not report it."""
         try:
             with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -116,18 +123,20 @@ class _Child:
             return 0
 
     def how_it_ended(self) -> str:
-        """How a child of which nothing more is heard has ended, or is ended now."""
+        """How a silent child has ended; if it has not, this ends it."""
         self.process.join(1.0)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
             return "the process gave no sign of life any more"
         status = self.process.exitcode or 0
+        if status == LOST:
+            return PIPE_CLOSED
         how = f"by signal {-status}" if status < 0 else f"(status {status})"
         return f"the process was ended {how}"
 
     def place(self) -> str:
-        """Where it is, in lines for a failure; nothing where it can't say."""
+        """The stack of the code under test, in lines for a failure; empty if the child can't write it."""
         if STACKS is None or self.process.pid is None:
             return ""
         with contextlib.suppress(OSError):
@@ -137,7 +146,7 @@ class _Child:
 
 
 class _Run:
-    """All checks. The thread that takes the outcomes owns it."""
+    """A run of all checks. The thread that takes the outcomes owns it."""
 
     def __init__(self, target: Target, budget: float, memory: float) -> None:
         self._target = target
@@ -145,24 +154,25 @@ class _Run:
         self._memory = min(memory * 2**20, (_available() or 2**63) / 2)
         self._begin = time.monotonic()
         self._start = Start()
-        self._held = 0  # how often code in C had the interpreter
+        self._held = 0  # the number of times that code in C kept the interpreter
+        self._unjudged = 0  # checks in a row whose process ended before there was anything to judge
         self._checks: list[Check] = []  # all, once a child has begun
-        # Of the child at hand:
-        self._check: Check | None = None  # the one that it is in
+        # Of the current child:
+        self._check: Check | None = None  # its current check
         self._measuring = False
-        self._base = 0  # bytes that it had before the first call into the implementation
-        self._beat = self._since = self._begin  # when it was heard last, and when the check began
+        self._base = 0  # bytes of memory before the first call into the implementation
+        self._beat = self._since = self._begin  # the time of its last message, and of the begin of the check
         self._most = self._quiet = SILENT  # seconds of a check, and seconds without a beat
 
     def outcomes(self) -> Iterator[Said]:
-        """All that there is to say."""
+        """Yield everything that the children report."""
         goes_on = True
         while goes_on:
             with _Child(self._target, self._start) as child:
                 goes_on = yield from self._heard(child)
 
     def _heard(self, child: _Child) -> Generator[Said, None, bool]:
-        """What one child says; returns whether another one goes on, from `_start`."""
+        """Yield the reports of one child; return whether another one goes on, from `_start`."""
         self._check, self._measuring, self._base = None, False, 0
         self._beat = time.monotonic()
         self._most = self._quiet = SILENT
@@ -187,7 +197,7 @@ class _Run:
                 return (yield from self._left(*over))
 
     def _noted(self, child: _Child, kind: str, said: Any) -> Iterator[Said]:
-        """Keep what a child said, and pass it on."""
+        """Keep a message of the child, and yield what the caller needs of it."""
         if kind == "measures":
             self._measuring, self._base, self._quiet = True, child.memory(), self._patience(1.0)
         elif kind == "begun":
@@ -202,6 +212,7 @@ class _Run:
             self._check, self._since = self._checks[said], self._beat
             self._start = Start(said, self._start.measures, self._start.facts)
         elif kind == "outcome":
+            self._unjudged = 0
             yield said
             self._next()
         if self._check is not None:
@@ -209,45 +220,53 @@ class _Run:
             yield Progress(number, len(self._checks), self._check, time.monotonic() - self._begin)
 
     def _next(self) -> bool:
-        """Go on after the check that has its outcome; returns whether there is another one."""
+        """Go on after a check that has its outcome; return whether there is another one."""
         self._check = None
         self._start = Start(self._start.first + 1, self._start.measures, self._start.facts)
         return self._start.first < len(self._checks)
 
     def _ended(self, child: _Child) -> Generator[Said, None, bool]:
-        """The child has ended, by itself."""
+        """The child has ended, and the parent did not end it."""
         ended = "" if self._measuring else child.how_it_ended()
         if self._check is None:
             return self._without_check(f"{ended} before the first check")
-        why = f"rule {self._check.rule}\n  seen: {ended} inside of this check"
-        return (yield from self._left("failed", why, self._check.rule))
+        call, rule = child.calls.at_hand()
+        rule = "" if ended == PIPE_CLOSED else self._check.rule if rule is None else rule
+        seen = f"{ended} inside of this check{call and f', in {call}'}"
+        self._unjudged = 0 if rule else self._unjudged + 1
+        goes_on = yield from self._left("failed", _failure(seen, rule), rule)
+        if self._unjudged < IN_A_ROW:
+            return goes_on
+        for check in self._checks[self._start.first :]:
+            yield Outcome(check, "failed", _failure(f"{seen}, and in the {IN_A_ROW} checks before", ""))
+        return False
 
     def _left(self, status: Status, why: str, rule: str) -> Generator[Said, None, bool]:
-        """What becomes of the check that a child was in when it ended, or was ended."""
+        """Yield the outcome of the check that a child was in when it ended."""
         if self._check is None:
             return self._without_check(why)
         yield Outcome(self._check, status, why, rule)
         return self._next()
 
     def _without_check(self, why: str) -> bool:
-        """A child ended in no check: where the pace was measured, the checks will meet the same, and name a rule."""
+        """A child ended in no check. If it measured the pace, the checks will meet the same fault, and name a rule."""
         if self._measuring:
             self._start = Start(self._start.first, measures=False)
             return True
         return self._no_check(NoVerdictError(f"{self._target.name}: {why}"))
 
     def _no_check(self, error: Exception) -> bool:
-        """A child came to no check: where there is a verdict on others, that is all; else there is none."""
+        """A child came to no check: the verdict is that of the checks before; without any, raise `error`."""
         if not self._start.first:
             raise error
         return False
 
     def _patience(self, call_timeout: float) -> float:
-        """Seconds without a beat; fewer where code in C is known to take the interpreter."""
+        """Seconds without a beat; fewer if code in C has kept the interpreter before."""
         return (HELD + 5 * call_timeout) / (1, 2, 3)[min(self._held, 2)]
 
     def _out_of_time(self, child: _Child) -> Iterator[Outcome]:
-        """What becomes of the check that runs, and of those that did not."""
+        """Yield the outcomes of the check that runs, and of those after it."""
         over = f"the budget of {self._budget:g} s (--budget) was over"
         if not self._checks:
             raise NoVerdictError(f"{self._target.name}: {over} before the first check{child.place()}")
@@ -258,7 +277,7 @@ class _Run:
             yield Outcome(check, "not run", f"{over} before this check")
 
     def _over(self, child: _Child) -> tuple[Status, str, str] | None:
-        """Why the child has to be ended, as an outcome; None where it may go on."""
+        """The reason to end the child, as parts of an outcome; None if it may go on."""
         now = time.monotonic()
         if self._base and child.memory() - self._base > self._memory:
             call, _ = child.calls.last()
@@ -275,12 +294,16 @@ class _Run:
         self._held += 1
         call, rule = child.calls.last()
         seen = f"{call or 'it'} let no other thread of the process move for {seconds:.0f} s, and the process was ended"
-        asks = f"rule {rule}: {RULES[rule]}" if rule else "there is nothing to judge"
-        return "failed", f"{asks}\n  seen: {seen}{child.place()}", rule or ""
+        return "failed", _failure(f"{seen}{child.place()}", rule), rule or ""
+
+
+def _failure(seen: str, rule: str | None) -> str:
+    """The text of a failure of a check whose process has ended."""
+    return f"{f'rule {rule}: {RULES[rule]}' if rule else 'there is nothing to judge'}\n  seen: {seen}"
 
 
 def _written(stacks: Any) -> str:
-    """What a child writes of its stacks; it comes in pieces, and has no end."""
+    """The stacks that a child writes; they come in pieces, without an end mark."""
     read = b""
     with contextlib.suppress(OSError, EOFError):
         while stacks.poll(LOOK if read else STACKS_WITHIN):
@@ -303,7 +326,7 @@ def _frames(stacks: str) -> list[str]:
 
 
 def _available() -> int:
-    """Bytes of memory that the machine can give; 0 where the system does not say."""
+    """Bytes of memory that the machine has available; 0 if the system does not report it."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
     return 0

@@ -1,20 +1,19 @@
-"""One trial of one check: what happens in it is noted, waited for, and reported if it is wrong.
+"""One trial of one check: it notes signals and calls, waits for them, and reports what is wrong.
 
-The body of a check runs on a thread of its own, under watch: a factory, `subscribe`, `request` or `cancel` that
-does not come back is named after `call_timeout`, the thread is left behind, and the next check goes on.
+A trial runs the body of its check on a thread of its own, and watches it. If a factory, `subscribe`, `request` or
+`cancel` does not return within `call_timeout`, the trial names it and leaves the thread behind.
 
-Every signal takes the one lock of the trial, is noted, and wakes the threads that wait; so a check waits as long
-as it has to. What is found wrong on a publisher's thread (a *fault*) fails the check on the thread of its body.
+Every signal takes the one lock of the trial, adds a note, and wakes the threads that wait. A breach that a publisher's
+thread finds is a *fault*: it fails the check on the thread of its body.
 
-A failure names the rule that was broken, which may be another one than the check is about: whatever a check looks
-for, its subscribers see that an element came without demand, or a signal after the end.
+A failure names the rule that was broken, which may be another one than the check is about: in every check the
+subscribers of the kit find an element without demand, or a signal after the end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-import os
 import sys
 import threading
 import time
@@ -22,103 +21,68 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 from unittest import SkipTest
 
 from reactive_runtime._spec import MAX_DEMAND
-from reactive_runtime._support import shown as _texts
-from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import Place, raised_in, stack_of
 from reactive_runtime.tck._running.collector import COLLECTOR
+from reactive_runtime.tck._running.copies import CAME_BACK, Original, forks
+from reactive_runtime.tck._running.failures import (
+    COROUTINE,
+    FACTORY,
+    KIT,
+    ConformanceError,
+    FactoryError,
+    NotVerified,
+    Over,
+    described,
+    outside,
+    shown,
+)
 from reactive_runtime.tck._running.settings import Settings
 
-__all__ = [
-    "CALLS", "FACTORY", "FEW", "KIT", "TOO_MANY", "Calls", "ConformanceError", "FactoryError", "NotVerified", "Over",
-    "TestEnvironment", "described", "outside", "same", "shown", "started",
-]  # fmt: skip
+__all__ = ["CALLS", "FEW", "LONG_ENOUGH", "TOO_MANY", "TURN", "Calls", "TestEnvironment", "started"]
 
 Moment = tuple[float, float]
-"""When it was, in seconds, and how late the turns of the watch had been by then."""
+"""A time in seconds, and the seconds by which the turns of the watch had come late until then."""
 
 T = TypeVar("T")
-E = TypeVar("E", bound=BaseException)
-
-KIT = os.path.dirname(os.path.dirname(__file__)) + os.sep
-"""The folder of the kit."""
 
 KEPT = 40
-"""How many signals a trial remembers, the last ones; a failure shows them."""
-
-FACTORY = "factory"
-"""Given for a rule where what fails is no implementation, but what should have made one."""
+"""The number of signals that a trial remembers, the last ones; a failure shows them."""
 
 LONG_ENOUGH = 2.0
-"""Seconds that the elements of one check may take, where it would like to see many."""
+"""Seconds that a check of many elements may take."""
 
 TURN = 0.05
-"""Seconds for which a thread of the kit waits in one piece: a timeout of 1 s is over when it has had 20 turns."""
+"""Seconds of one turn: a thread of the kit that waits for 1 s waits for 20 turns."""
 
 LONGEST = 3
-"""How many times longer than it says a timeout may take where turns come late."""
+"""A timeout takes at most so many times as long as it says, if turns come late."""
 
 BRIEF = 0.05
-"""Seconds that a call may take without being mentioned."""
-
+"""Seconds of a call from which on a failure mentions it."""
 
 FACTORY_TIMES = 5
-"""So many times `call_timeout` a factory may take: it may compute, or fill a buffer, and breaks no rule by that."""
-
+"""A factory may take so many times `call_timeout`: it may compute, or fill a buffer, and breaks no rule by that."""
 
 ENDLESS_TIMES = 5
-"""So many times `default_timeout` and `call_timeout` a call may signal a stream without end that no check is to see."""
-
+"""A call may signal an endless stream for so many times the sum of `default_timeout` and `call_timeout`."""
 
 FEW = 10_000
-"""Elements that a factory may be asked for before it matters whether it makes all of them beforehand."""
+"""A factory that was asked for more elements than this may be slow because it makes all of them beforehand."""
 
 TOO_MANY = "max_elements_from_publisher, or --max-elements, says how many elements a publisher can have"
 
 KNOWN_TO_SPIN = 2
-"""After so many calls of a kind that spun, the next ones count as hanging after a fifth of `call_timeout`."""
+"""After so many calls of one name that spun, the next ones count as hanging after a fifth of `call_timeout`."""
 
 LEFT = 0.4
-"""The share of its time after which a call that computes, in a check that has failed, counts as one without end."""
+"""In a check that has failed, a call that computes for this share of its time counts as one without end."""
 
 ENDING = 0.2
-"""Seconds that a thread which spins is given to end."""
-
-
-class FactoryError(Exception):
-    """A factory of which another one is made did not do what it has to; the text names it, and says what it did."""
-
-
-class ConformanceError(AssertionError):
-    """A check has failed: `rule` is the rule that was broken, `seen` how; the text has the signals in order.
-
-    `rule` is empty where a factory failed: then there was nothing to judge.
-
-    `observed`: what is broken is a MUST, whatever the check was about; so an optional check fails by it too.
-    `missing`: something that was due did not come; the reason may be a simpler one than the check looks for.
-    """
-
-    def __init__(self, rule: str, seen: str, signals: str, *, observed: bool = False, missing: bool = False) -> None:
-        self.rule = rule
-        self.seen = seen
-        self.signals = signals
-        self.observed = observed
-        self.missing = missing
-        asks = f": {RULES[rule]}" if rule in RULES else ""
-        head = f"rule {rule}{asks}" if rule else "there is nothing to judge"
-        super().__init__(f"{head}\n  seen: {seen}\n{signals}".rstrip())
-
-
-class NotVerified(SkipTest):
-    """A check does not apply, or the implementation does not do what is optional; test runners show it as skipped."""
-
-
-class Over(BaseException):
-    """Raised into an implementation that goes on signalling without end after its check is over, to end its thread."""
+"""Seconds that the trial waits for a thread that spins, after it has raised `Over` there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +104,8 @@ class _Call:
     place: Place
 
 
-def same(sent: object, got: object) -> bool:
-    """Whether `got` is the element that was sent, or equal to it.
-
-    Some elements are not even equal to themselves: NaN, arrays of numpy, those whose `==` raises. A copy of one can't
-    be distinguished from another one; then the class decides.
-    """
-    return got is sent or _equal(sent, got) or (not _equal(sent, sent) and type(got) is type(sent))
-
-
-def _equal(one: object, other: object) -> bool:
-    try:
-        return bool(one == other)
-    except Exception:
-        return False
-
-
 def started(act: Callable[[], object], name: str) -> threading.Thread:
-    """A thread that runs `act`, and has begun; `Over` ends it without a word."""
+    """Start a thread that runs `act`; `Over` ends it silently."""
 
     def run() -> None:
         with contextlib.suppress(Over):
@@ -169,20 +117,23 @@ def started(act: Callable[[], object], name: str) -> threading.Thread:
 
 
 class Calls:
-    """What was called last, in this process: a process that listens asks it of one in which no thread moves any more.
+    """Hears of each call into the implementation. A process whose parent listens replaces `CALLS` by an heir.
 
-    `begins` may be replaced before the first check.
+    `rule` is the one that the call breaks if it does not return; it is empty for a call of a factory.
     """
 
     def begins(self, text: str, rule: str) -> None:
-        """A call into the implementation; `rule` is the one that it breaks if it does not return."""
+        """A call into the implementation begins."""
+
+    def is_inside(self, text: str, rule: str) -> None:
+        """A call has returned, and this one is still under way; none, if the text is empty."""
 
 
 CALLS = Calls()
 
 
 class TestEnvironment:
-    """What one check knows. Everything that changes is owned by `lock`, but where it says otherwise."""
+    """The state of one check. `lock` owns each field that changes, unless its comment names another owner."""
 
     def __init__(self, rule: str, settings: Settings) -> None:
         self.rule = rule
@@ -190,34 +141,36 @@ class TestEnvironment:
         self.lock: threading.Condition = threading.Condition(threading.RLock())
         self._notes: deque[Note] = deque(maxlen=KEPT)  # lock
         self._noted = 0  # lock; notes so far, with those that are no longer kept
-        self._fault: ConformanceError | None = None  # lock; the first; one that breaks a rule goes before the others
-        self._calls: dict[int, _Call] = {}  # lock; what is being called, by the identity of a token
+        self._fault: ConformanceError | None = None  # lock; the first, or the first that breaks a rule
+        self._calls: dict[int, _Call] = {}  # lock; the calls under way, by the identity of a token
         self._last_signal: Moment = (0.0, 0.0)  # lock
         self._signalled: dict[int, Moment] = {}  # lock; the last signal on each thread
-        self._late = 0.0  # lock; seconds by which the turns of the watch came late so far
-        self._names = 0  # lock; that were given
+        self._late = 0.0  # lock; seconds by which the turns of the watch came late
+        self._names = 0  # lock; the number of names given
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()  # lock
-        self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
+        self.elements = MAX_DEMAND  # of the publisher of this trial; set before the factory runs
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False  # lock for writing; set once
-        self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
-        self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
-        self.spins: dict[str, int] = {}  # lock; how many calls spun, by name; the verification's own
-        self.asked = 0  # elements that a factory was asked for last; the thread's that calls it
-        self.when = "in an earlier check"  # as later checks say where one hung; set before the trial begins
+        self._original = Original()
+        self._here = threading.local()  # in_vain: seconds of the last wait of this thread, if it was in vain
+        self.hung: dict[str, str] = {}  # the failures of factories that hung, by name; the verification owns it
+        self.spins: dict[str, int] = {}  # lock; the number of calls that spun, by name; the verification owns it
+        self.asked = 0  # elements that a factory was asked for last; the thread that calls it owns it
+        self.when = "in an earlier check"  # when a factory hung, for later checks; set before the trial begins
         self.factory_timeout: float = FACTORY_TIMES * settings.call_timeout  # likewise
-        self._left_behind = False  # lock; whether a call hung: the body makes no further one
-        self._endless = False  # lock; whether a call signalled without end: what it signals next ends its thread
-        self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
+        self._left_behind = False  # lock; whether a call hung: then the body makes no further one
+        self._endless = False  # lock; whether a call signalled without end: its next signal ends its thread
+        self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set at first
 
     # -- noting ------------------------------------------------------------------------------------------------
 
     def note(self, text: str) -> None:
-        """A signal, or a call, as it happens on this thread.
+        """Note a signal or a call of this thread.
 
         Raises:
-            Over: The check is over, because the call that this comes out of did not end.
+            Over: The check is over, and the call that signals did not end.
         """
+        self._original.only()
         with self.lock:
             if self._endless:
                 raise Over
@@ -233,7 +186,7 @@ class TestEnvironment:
             return f"{kind} {self._names}"
 
     def follow(self, subscriber: Any) -> None:
-        """Cancel the subscription of this subscriber when the trial is over. It is not kept alive by that."""
+        """Cancel the subscription of this subscriber when the trial is over. The trial holds it by a weak reference."""
         with self.lock:
             self._subscribers.add(subscriber)
 
@@ -264,13 +217,16 @@ class TestEnvironment:
     # -- judging -----------------------------------------------------------------------------------------------
 
     def failure(self, seen: str, rule: str = "", *, observed: bool = False, missing: bool = False) -> ConformanceError:
-        """A failure of this check, with the signals up to now; of `rule`, or of the check's own."""
-        rule = "" if rule == FACTORY else rule or self.rule
-        return ConformanceError(rule, seen, self.signals(), observed=observed, missing=missing)
+        """Make a failure that names `rule`, or else the check's own, with the signals up to now."""
+        return ConformanceError(self._named(rule), seen, self.signals(), observed=observed, missing=missing)
 
     def fail(self, seen: str, rule: str = "") -> NoReturn:
         """End the check: it failed. From its body."""
         raise self.failure(seen, rule)
+
+    def skip(self, why: str) -> NoReturn:
+        """End the check: it does not apply."""
+        raise NotVerified(f"rule {self.rule}: {why}")
 
     def check(self, holds: object, seen: str, rule: str = "") -> None:
         """Fail with `seen` unless it `holds`."""
@@ -279,13 +235,13 @@ class TestEnvironment:
             self.fail(seen, rule)
 
     def due(self, came: object, seen: str, rule: str = "") -> None:
-        """Fail with `seen` unless it `came`, which had to; where this thread waited for it, that is said."""
+        """Fail with `seen` unless the signals `came` that were due; says how long this thread waited for them."""
         self.verify()
         if not came:
             raise self.failure(f"{seen}{self._waited()}", rule, missing=True)
 
     def _waited(self) -> str:
-        """How long this thread has waited in vain, and what sets that; nothing where it has not."""
+        """How long this thread has waited in vain, and the setting for that; empty if it did not."""
         limit: float | None = getattr(self._here, "in_vain", None)
         if limit is None:
             return ""
@@ -293,14 +249,14 @@ class TestEnvironment:
         return f"; waited {limit:g} s for it{sets}"
 
     def fault(self, seen: str, rule: str = "", *, must: bool = True) -> None:
-        """Note that something is wrong, from any thread; the first fault fails the check.
+        """Note a fault, from any thread; the first one fails the check.
 
-        `must` is False for what is wrong in this check, and breaks no rule by itself; what does comes before it.
+        `must` is False for a fault that breaks no rule outside of this check; one that does comes before it.
         """
         with self.lock:
             first = self._fault is None or (must and not self._fault.observed)
             if first and not self.over:
-                self._fault = self.failure(seen, rule, observed=must)
+                self._fault = self.failure(seen, rule, observed=must, missing=not must)
             self.lock.notify_all()
 
     @property
@@ -311,7 +267,7 @@ class TestEnvironment:
 
     @property
     def decided(self) -> bool:
-        """Whether a rule was seen broken: what comes later can't change the verdict."""
+        """Whether a rule was broken: no later signal changes the verdict."""
         with self.lock:
             return self._fault is not None and self._fault.observed
 
@@ -334,15 +290,14 @@ class TestEnvironment:
             return bool(condition())
 
     def happens_quietly(self, condition: Callable[[], object], timeout: float) -> None:
-        """Wait for `condition`, as long as `timeout`, on a thread of the implementation: nothing is raised."""
+        """Wait for `condition`, at most `timeout`, on a thread of the implementation. Raises nothing."""
         with self.lock:
             self._waits(condition, timeout)
 
     def _waits(self, condition: Callable[[], object], timeout: float) -> bool:
-        """Wait for `condition`, with the lock; False once the timeout is over, and this thread has had its turns.
+        """Wait for `condition`, with the lock; False when this thread has had as many turns as the timeout has.
 
-        A turn that comes late counts as one in time: on a busy machine the implementation's threads wait for theirs as
-        long as this one does.
+        A late turn counts as one in time: on a busy machine the threads of the implementation are as late.
         """
         left = timeout
         while not condition():
@@ -360,7 +315,7 @@ class TestEnvironment:
     def _passed(self, since: Moment) -> float:
         """The seconds since then, less those by which the turns of the watch came late. With the lock.
 
-        At least a part of them all: what is waited for may be what keeps the watch from its turns.
+        A third of all seconds at least: the implementation itself may delay the turns of the watch.
         """
         began, late = since
         passed = time.monotonic() - began
@@ -368,11 +323,12 @@ class TestEnvironment:
 
     def wake(self) -> None:
         """Wake the threads that wait: they look again."""
+        self._original.only()
         with self.lock:
             self.lock.notify_all()
 
     def silence(self, count: Callable[[], int]) -> int:
-        """Wait for `default_no_signals_timeout`; by how much did `count` grow? Returns early once it has."""
+        """Wait until `count` grows, or for `default_no_signals_timeout`; return by how much it grew."""
         before = count()
         self.happens(lambda: count() > before, self.settings.default_no_signals_timeout)
         self._here.in_vain = None  # nothing was due
@@ -380,9 +336,9 @@ class TestEnvironment:
             return count() - before
 
     def collected(self, reference: weakref.ref[Any], seen: str) -> None:
-        """Fail with `seen` unless what `reference` refers to is collected within `publisher_reference_gc_timeout`.
+        """Fail with `seen` unless the object of `reference` is collected within `publisher_reference_gc_timeout`.
 
-        That begins with the last signal: a stream that hears a cancel late may go on until then (3.12).
+        The time begins with the last signal: a stream that hears a cancel late may go on until then (3.12).
         """
         limit = self.settings.publisher_reference_gc_timeout
         with self.lock:
@@ -400,7 +356,7 @@ class TestEnvironment:
     # -- calling out -------------------------------------------------------------------------------------------
 
     def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
-        """Call into the implementation; what it raises fails the check, whatever it is, by `rule`."""
+        """Call into the implementation; any error that it raises fails the check, by `rule`."""
         observed = rule not in ("", FACTORY)
         with self.lock:
             if self._left_behind:
@@ -408,6 +364,7 @@ class TestEnvironment:
         self._here.in_vain = None
         if rule == FACTORY and (seen := self.hung.get(_name(text))):
             raise self.failure(seen, rule)
+        before = forks()
         try:
             with self.calling(text, rule):
                 result = function(*arguments)
@@ -421,23 +378,36 @@ class TestEnvironment:
         if inspect.iscoroutine(result):
             result.close()
             raise self.failure(f"{text} {COROUTINE}", rule, observed=observed)
+        if rule == FACTORY and self._original.copied_since(before):
+            raise self.failure(f"{text} {CAME_BACK}", rule)
         if rule == FACTORY and _is_called_on_instances(result):
             raise self.failure(f"{text} returned a class, {shown(result)}, where an instance of it is needed", rule)
         return result
 
     def _too_many(self, rule: str) -> str:
-        """What helps a factory that makes all elements of a long stream beforehand; nothing where that can't be why."""
+        """A hint for a factory that makes all elements of a long stream beforehand; empty if the stream was short."""
         return f"; {TOO_MANY}" if rule == FACTORY and self.asked > FEW else ""
 
     def call_inside(self, text: str, function: Callable[..., object], /, *arguments: Any, rule: str = "") -> None:
-        """As `call`, from inside a signal or from another thread than the check's: a fault, and nothing is raised."""
+        """As `call`, inside a signal or on another thread than the check's: notes a fault, and raises nothing."""
         try:
             self.call(text, function, *arguments, rule=rule)
         except ConformanceError as failure:
             self.fault(failure.seen, failure.rule)
 
+    def refuses_none(self, text: str, function: Callable[[Any], object]) -> None:
+        """`function(None)`, called `text`, raises TypeError, and nothing else does."""
+        with self.calling(text):
+            try:
+                function(None)
+            except TypeError:
+                return
+            except BaseException as error:
+                self.fail(f"{text} raised {type(error).__name__}, where TypeError is due")
+        self.fail(f"{text} did not raise TypeError")
+
     def elsewhere(self, act: Callable[[], object]) -> None:
-        """Run `act`, which calls by `call`, on a thread of its own, and wait for it; raise what it raised."""
+        """Run `act`, which uses `call`, on a new thread, wait for it, and raise its error."""
         raised: list[BaseException] = []  # written by the thread, read when it has ended
 
         def run() -> None:
@@ -446,27 +416,37 @@ class TestEnvironment:
             except BaseException as error:
                 raised.append(error)
 
-        started(run, "tck-elsewhere").join()  # where a call does not return, the watch finds it
+        started(run, "tck-elsewhere").join()  # if a call does not return, the watch finds it
         if raised:
             raise raised[0]
 
     @contextlib.contextmanager
     def calling(self, text: str, rule: str = "") -> Iterator[None]:
-        """While inside, this thread is in the implementation's hands: the watch may find that it hangs."""
+        """Inside, this thread runs code of the implementation: the watch may find that it hangs."""
         token, place = object(), Place()
-        CALLS.begins(text, self.rule if not rule else "" if rule == FACTORY else rule)
+        CALLS.begins(text, self._named(rule))
         with self.lock:
             self._calls[id(token)] = _Call(text, threading.current_thread().name, self._now(), rule, place)
         try:
             yield
         finally:
+            self._original.only()
             with self.lock:
                 del self._calls[id(token)]
+                around = next(reversed(self._calls.values()), None)
+            if around is None:
+                CALLS.is_inside("", "")
+            else:
+                CALLS.is_inside(around.text, self._named(around.rule))
+
+    def _named(self, rule: str) -> str:
+        """The rule that a failure names: `rule`, or the check's own; none for a factory."""
+        return "" if rule == FACTORY else rule or self.rule
 
     # -- the watch ---------------------------------------------------------------------------------------------
 
     def run(self, body: Callable[[], object]) -> None:
-        """Run a check's body; raise what it raised, or a failure if a call it made does not come back."""
+        """Run the body of a check; raise its error, or a failure if one of its calls does not return."""
         asyncio: Any = sys.modules.get("asyncio")
         if asyncio is not None and asyncio._get_running_loop() is not None:
             self._loop_of = threading.current_thread().name
@@ -497,6 +477,8 @@ class TestEnvironment:
         try:
             body()
             self.verify()
+            if self._original.copied:
+                raise self.failure(f"the code under test {CAME_BACK}", FACTORY)
             self._cancel_all()
         except BaseException as error:
             outcome.append(self._judged(error))
@@ -504,7 +486,7 @@ class TestEnvironment:
                 self._cancel_all()
 
     def _judged(self, error: BaseException) -> BaseException:
-        """What a check ends with, whose body raised `error`: a breach that was observed comes first."""
+        """The error of a check whose body raised `error`; an observed breach goes before it."""
         with self.lock:
             fault = self._fault
         if fault is not None and (fault.observed or not isinstance(error, ConformanceError)):
@@ -513,7 +495,7 @@ class TestEnvironment:
             return error
         if isinstance(error, Over):
             return self.failure("it signals without end")
-        failure = self.failure(f"the check was left by {described(error)}")
+        failure = self.failure(f"the check was left by {described(error)}", FACTORY)  # what the verification defines
         failure.__cause__ = error
         return failure
 
@@ -537,23 +519,23 @@ class TestEnvironment:
         return None
 
     def _innermost(self) -> list[_Call]:
-        """The calls that are under way, one of each thread: none returns while one inside of it does not."""
+        """The innermost call of each thread: an outer one can't return before it."""
         return list({call.place.thread: call for call in self._calls.values()}.values())
 
     def _that_hangs(self) -> _Call | None:
-        """A call that has not returned in time; one that computes goes before others, which may wait for it."""
+        """A call that has not returned in time; first one that computes, since others may wait for it."""
         late = self._late_calls()
         if not late:
             return None
         return next(filter(_spins, self._late_calls(0.5)), late[0])
 
     def _late_calls(self, share: float = 1.0) -> list[_Call]:
-        """The innermost calls that have taken this share of their time, or more, since the last signal."""
+        """The innermost calls that have used this share of their time, or more, since the last signal."""
         since = [(call, max(call.since, self._last_signal)) for call in self._innermost()]
         return [call for call, begin in since if self._passed(begin) > share * self._limit(call)[0]]
 
     def _limit(self, call: _Call) -> tuple[float, str]:
-        """Seconds after which a call hangs, and what sets that."""
+        """Seconds after which a call hangs, and the setting for that."""
         limit = self.settings.call_timeout
         if call.rule == FACTORY:
             return self.factory_timeout, f"{FACTORY_TIMES} times call_timeout"
@@ -562,12 +544,12 @@ class TestEnvironment:
         return limit, "call_timeout"
 
     def _end_what_spins(self) -> None:
-        """End the calls that hang and compute without end: each would slow down all other threads.
+        """End the calls that compute without end: each would slow down all other threads.
 
-        A call that waits is left as it is: it costs nothing, and may have a lock. One that signals is ended by `note`:
-        in the middle of the kit an exception could leave a lock behind.
+        A call that waits goes on waiting: it costs nothing, and its thread may have a lock. `note` ends a call that
+        signals: an exception in the middle of the kit could leave a lock behind.
         """
-        with self.lock:  # with it, no thread leaves a call: its number is that of no other thread
+        with self.lock:  # with it, no thread leaves a call, and no other thread gets its ident
             inner = self._innermost()
             ending = [key for key, call in self._calls.items() if call in inner and self._has_no_end(call)]
             for call in map(self._calls.__getitem__, ending):
@@ -576,15 +558,15 @@ class TestEnvironment:
                 raised_in(call.place.thread, Over)
         until = time.monotonic() + ENDING
         while any(key in self._calls for key in ending) and time.monotonic() < until:
-            time.sleep(self.settings.default_poll_timeout)  # without the lock: the thread may end in taking it
+            time.sleep(self.settings.default_poll_timeout)  # without the lock: the thread may need it to end
 
     def _has_no_end(self, call: _Call) -> bool:
-        """Whether it computes, and has not signalled for so long that it never will. With the lock."""
+        """Whether it computes, and has not signalled for `LEFT` of its time. With the lock."""
         since = max(call.since, self._signalled.get(call.place.thread, call.since))
         return self._passed(since) > LEFT * self._limit(call)[0] and _spins(call)
 
     def _without_bound(self) -> bool:
-        """Whether a stream without end was asked for, and all of it was requested; a check ends such a one early."""
+        """Whether the stream is endless, and all of it was requested; checks cancel such a stream early."""
         subscribers = list(self._subscribers) if self.elements == MAX_DEMAND else []
         return any(getattr(item, "demand", 0) == MAX_DEMAND for item in subscribers)
 
@@ -599,51 +581,16 @@ class TestEnvironment:
             self.over = True
 
 
-def outside(error: E) -> E:
-    """`error`, without the lines of the kit in its traceback: a test runner shows those of the code under test."""
-    entries: list[TracebackType] = []
-    entry = error.__traceback__
-    while entry is not None:
-        if not entry.tb_frame.f_code.co_filename.startswith(KIT):
-            entries.append(entry)
-        entry = entry.tb_next
-    kept: TracebackType | None = None
-    for item in reversed(entries):
-        kept = TracebackType(kept, item.tb_frame, item.tb_lasti, item.tb_lineno)
-    return error.with_traceback(kept)
-
-
-def shown(value: object) -> str:
-    """`value` in a few characters; never raises."""
-    return _texts.shown(value, 60, BaseException)
-
-
-COROUTINE = "returned a coroutine, and nothing awaits it: define it with def, not async def"
-
-
-def described(error: BaseException) -> str:
-    """The kind and the words of `error`, at most a few lines of them; never raises."""
-    try:
-        words = str(error)
-    except BaseException as failure:
-        words = f"<its words: str raised {type(failure).__name__}>"
-    return _cut(f"{type(error).__name__}: {words}" if words else type(error).__name__, 300)
-
-
 def _spins(call: _Call) -> bool:
     return call.place.spins(time.monotonic() - call.since[0])
 
 
 def _is_called_on_instances(made: object) -> bool:
-    """Whether this is a class whose methods take an instance; those of another class may be class methods."""
+    """Whether this is a class whose methods take an instance; a class with class methods may be an implementation."""
     methods = (inspect.getattr_static(made, name, None) for name in ("subscribe", "on_subscribe"))
     return isinstance(made, type) and any(inspect.isfunction(method) for method in methods)
 
 
 def _name(call: str) -> str:
-    """What is called, without its arguments."""
+    """The name of the call, without its arguments."""
     return call.partition("(")[0]
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,12 +1,12 @@
-"""Races on purpose: a call is held at each of its steps in turn, while another one runs.
+"""Races on purpose: the kit holds a call at each of its steps in turn, while another call runs.
 
-A race that is lost once in a million runs is lost every time if the thread is stopped in the right place. So a
-call under test runs on a thread that is traced, instruction by instruction, and is held before the n-th one that
-touches an object or calls something, for n = 0, 1, 2, … to its last. A thread that is held inside of a
-lock makes the other one wait, up to a time limit, and goes on until it has left the lock.
+A thread that loses a race once in a million runs loses it every time if the kit stops it in the right place. So the
+kit traces the thread of a call, instruction by instruction, and holds it before the n-th one that touches an object or
+calls something, for n = 0, 1, 2, … to its last. If the held thread has a lock, the other one waits for it, up to a
+time limit; then the held thread goes on until it has released the lock.
 
-Only Python code outside the standard library and outside of the kit is stepped through. A publisher in C, or
-behind a bridge, has no steps, and is raced by chance.
+The kit steps only through Python code outside of the standard library and of the kit. A publisher in C, or behind a
+bridge, has no steps: the kit races it by chance.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from reactive_runtime.tck._running.environment import COROUTINE, KIT, described
+from reactive_runtime.tck._running.failures import COROUTINE, KIT, described
 
 __all__ = ["NEVER", "HeldCall"]
 
 NEVER = -1
-"""The step of a call that is not to be held."""
+"""The step of a call that the kit does not hold."""
 
 _TOUCHES = (
     "LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "CALL",
     "LOAD_DEREF", "STORE_DEREF", "LOAD_GLOBAL", "STORE_GLOBAL", "BEFORE_WITH",
 )  # fmt: skip
 Before = Callable[[FrameType | None], None]
-"""Is called on a thread that is stepped through, with its frame, ahead of an instruction that touches something."""
+"""The hook of a traced thread: called with its frame before an instruction that touches something."""
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITE = ("site-packages", "dist-packages")
@@ -44,7 +44,7 @@ _SITE = ("site-packages", "dist-packages")
 class HeldCall:
     """`function()` on a thread of its own, held before step `at` (0 is the first) until `release`, or `NEVER`.
 
-    `wake` is called when it is held, and when it has come to its end.
+    It calls `wake` when it is held, and when it has ended.
     """
 
     def __init__(self, function: Callable[[], object], at: int, wake: Callable[[], None], name: str) -> None:
@@ -54,17 +54,17 @@ class HeldCall:
         # The thread writes them, and others look now and then:
         self.begun = False
         self.inside: CodeType | None = None
-        """The function of its last step; None, where it has had none, or is never held."""
+        """The function of its last step; None if it has had none, or is never held."""
         # Written before it starts, and while it is held:
         self.at = at
         self._go = threading.Event()
-        self._left = False  # written by the thread that races; its own reads it when its steps begin to be looked at
+        self._left = False  # written by the thread that races; its own reads it when it begins to trace its steps
         # Written by the traced thread before it calls `wake`, read by the thread that was woken; `reached` also by
         # `advance`, while it is held:
         self.reached: bool = False
         self.ended: bool = False
         self.wrong: str | None = None
-        """What it did in place of returning normally."""
+        """What it did instead of returning normally."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -72,24 +72,24 @@ class HeldCall:
         self._thread.start()
 
     def advance(self, steps: int) -> None:
-        """From the step where it is held, go on by so many, and be held there."""
+        """Go on by so many steps from the one where it is held; then it is held again."""
         go, self._go = self._go, threading.Event()
         self.reached = False
         self.at += steps
         go.set()
 
     def release(self) -> None:
-        """Go on; also where it is not held yet, or was never started."""
+        """Go on; also if it is not held yet, or was never started."""
         self._go.set()
 
     def leave(self) -> None:
-        """It is not to be held again, and may never end: other threads no longer pay for it."""
+        """Hold it never again, and trace it no more: it may never end, and a trace slows down other threads."""
         self._left = True
         _watch.leave(self._before)
 
     @property
     def steps(self) -> int:
-        """How many steps it had, once it has ended."""
+        """The number of its steps, once it has ended."""
         return self._step
 
     @property
@@ -114,7 +114,7 @@ class HeldCall:
             self._wake()
 
     def _before(self, frame: FrameType | None) -> None:
-        """Called on the traced thread before each instruction that touches something."""
+        """The hook on the traced thread."""
         inside = None if frame is None else frame.f_code
         while frame is not None and frame.f_code is not HeldCall._run.__code__:
             if frame.f_code.co_filename.startswith(KIT):
@@ -131,7 +131,7 @@ class HeldCall:
 
 @cache
 def _touching(code: CodeType) -> frozenset[int]:
-    """The offsets of the instructions to step through; none, where the code is not under test."""
+    """The offsets of the instructions to step through; none if the code is not under test."""
     file = code.co_filename
     if file.startswith(KIT) or (file.startswith(_LIBRARY) and not any(part in file for part in _SITE)):
         return frozenset()
@@ -142,23 +142,20 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
     _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes
 
     class _Watch:
-        """One tool for all threads that are stepped through at a time: a process has six.
+        """One tool of `sys.monitoring` for all traced threads: a process has six tools.
 
-        As long as it is in use, all threads of the process call it at each instruction, and are ten times as slow.
+        While it is in use, each thread of the process calls it at each instruction, and is ten times as slow.
         """
 
         def __init__(self) -> None:
             self._own = threading.local()  # `before`: of each thread, which alone reads it
             self._lock = threading.Lock()
-            self._watched: set[Before] = set()  # _lock; of the threads that are stepped through
+            self._watched: set[Before] = set()  # _lock; of the traced threads
             self._tool: int | None = None  # _lock
 
         @contextlib.contextmanager
         def stepping(self, before: Before) -> Iterator[None]:
-            """Call `before` ahead of each instruction that touches something, on this thread.
-
-            When it is left, that may end at any time.
-            """
+            """Inside, call `before` on this thread, ahead of each instruction that touches something."""
             self._begin(before)
             self._own.before = before
             try:
@@ -168,7 +165,7 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
                 self.leave(before)
 
         def _begin(self, before: Before) -> None:
-            """Where all tools are taken by others, the race is left to chance."""
+            """Take a tool, unless other users have all of them: then the race is left to chance."""
             with self._lock:
                 if not self._watched:
                     self._tool = self._taken()
@@ -176,19 +173,19 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
                     self._watched.add(before)
 
         def leave(self, before: Before) -> None:
-            """The tool is not needed for that thread any more; any thread may say so, and again."""
+            """That thread needs the tool no more. Any thread may call it, also twice."""
             with self._lock:
                 self._watched.discard(before)
                 if not self._watched:
                     self._free()
 
         def stop(self) -> None:
-            """At the end of the process: a thread that was left behind goes on while modules are taken apart."""
+            """At the end of the process: a thread that is left behind goes on while Python clears its modules."""
             with self._lock:
                 self._free()
 
         def _free(self) -> None:
-            """Watch no more; with the lock held."""
+            """Give the tool back. With the lock."""
             if self._tool is not None:
                 sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
                 sys.monitoring.register_callback(self._tool, sys.monitoring.events.INSTRUCTION, None)
@@ -218,11 +215,11 @@ if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a
 else:
 
     class _Watch:
-        """Each thread is traced by itself; others are as quick as ever."""
+        """A trace function for each traced thread; the other threads stay quick."""
 
         @contextlib.contextmanager
         def stepping(self, before: Before) -> Iterator[None]:
-            """Call `before` ahead of each instruction that touches something, on this thread."""
+            """Inside, call `before` on this thread, ahead of each instruction that touches something."""
 
             def enter(frame: FrameType, event: str, argument: Any) -> Any:
                 if not _touching(frame.f_code):
@@ -243,6 +240,6 @@ else:
                 sys.settrace(previous)
 
         def leave(self, before: Before) -> None:
-            """It goes on as it is."""
+            """Do nothing: the trace ends with the thread."""
 
     _watch = _Watch()

@@ -1,8 +1,8 @@
 """How long the kit waits: by argument, class attribute, environment variable or default, the first that is given.
 
-The environment variables are those of the original kit, in milliseconds, so that a build that runs both sets
-them once. Everything else is in seconds. Where `default_timeout` is not given, the kit measures first how long the
-implementation takes for a signal, and makes the defaults fit.
+The environment variables are those of the original kit, in milliseconds: a build that runs both kits sets them once.
+All other times are in seconds. Without a `default_timeout` the kit first measures how long a signal of the
+implementation takes, and adapts the defaults.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ class Settings:
     """The timeouts of a run, in seconds, each above 0."""
 
     default_timeout: float = 1.0
-    """For what has to come. Costs nothing where it comes."""
+    """For a signal or a call that is due. Costs nothing if it comes."""
 
     default_no_signals_timeout: float = 0.1
-    """How long nothing may come, before it is believed that nothing will. Default: `default_timeout`, if given."""
+    """For silence: if no signal comes for so long, none will. Default: `default_timeout`, if given."""
 
     default_poll_timeout: float = 0.01
-    """How often the kit looks where no signal can wake it: for a dropped reference, for a call that hangs."""
+    """Between two looks at something that no signal reports: a dropped reference, a call that hangs."""
 
     publisher_reference_gc_timeout: float = 1.0
-    """For a publisher to drop a subscriber that has cancelled (3.13). Costs nothing where it does."""
+    """For a publisher to drop a subscriber that has cancelled (3.13). Costs nothing if it does."""
 
     call_timeout: float = 1.0
     """How long a factory or a method under test may run, without a signal from it, before it counts as hanging."""
 
     source: str = "the default of default_timeout; the option --timeout sets it"
-    """Where `default_timeout` is from."""
+    """The origin of `default_timeout`."""
 
     @classmethod
     def of(
         cls, attributes: Mapping[str, float | None], environment: Mapping[str, str] | None = None, *, pace: float = 0.0
     ) -> Settings:
-        """The first that is given of an attribute, an environment variable and the default, for each setting.
+        """Take for each setting the attribute, or else the environment variable, or else the default.
 
         Args:
             attributes: By name, in seconds; None: not given.
             environment: Variables by name, in milliseconds. None: those of the process.
-            pace: Seconds that the slowest signal of the implementation took when it was tried. Defaults grow with it.
+            pace: Seconds of the slowest signal that the kit has measured. Defaults grow with it.
 
         Returns:
             The settings.
@@ -90,7 +90,7 @@ GROWS = {
     "publisher_reference_gc_timeout": 10.0,
     "call_timeout": 10.0,
 }
-"""How many times the pace of a slow implementation each default is at least."""
+"""Each default is at least so many times the pace of the implementation."""
 
 
 def _seconds(name: str, value: object) -> float:

@@ -20,7 +20,7 @@ class HelperPublisher(Generic[T]):
     Args:
         elements: How many elements; MAX_DEMAND: the stream is infinite.
         create_element: Makes an element of its number.
-        failure: What the stream ends with. None: it completes.
+        failure: The error at the end of the stream. None: the stream completes.
 
     Thread:
         Signals come on the thread that requests.
@@ -46,11 +46,11 @@ class HelperPublisher(Generic[T]):
             raise TypeError("subscribe(None): a subscriber is needed (1.9)")
         subscription = _Counting(subscriber, self._elements, self._create_element, self._failure)
         subscriber.on_subscribe(subscription)
-        subscription.drain()  # what was requested in on_subscribe is signalled from here on
+        subscription.drain()  # signal what on_subscribe requested
 
 
 class _Counting:
-    """One owner at a time: the thread that finds it idle signals, others leave what they want and go (1.3, 3.3)."""
+    """One thread at a time owns it and signals; the others note their request or cancel and return (1.3, 3.3)."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class _Counting:
         self._owned = True  # _lock; at first by `subscribe`
         self._ended = False  # _lock; final
         self._fault: Exception | None = None  # _lock
-        self._sent = 0  # the owner's
+        self._sent = 0  # the owner
 
     def request(self, n: int, /) -> None:
         valid = isinstance(n, int) and not isinstance(n, bool) and n >= 1
@@ -88,12 +88,12 @@ class _Counting:
             self._ended = True
 
     def drain(self) -> None:
-        """Signal until there is nothing left to signal. The owner's."""
+        """Signal everything that is due. The owner calls it."""
         while (signal := self._due()) is not None:
             signal()
 
     def _due(self) -> Callable[[], object] | None:
-        """The next signal; None, and the ownership is given back, where there is none."""
+        """The next signal; None if none is due, and then the thread is no longer the owner."""
         with self._lock:
             due = None if self._ended else self._end()
             if due is not None:

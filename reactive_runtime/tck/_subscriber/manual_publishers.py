@@ -1,4 +1,4 @@
-"""What the kit puts around a subscriber: a publisher that a check drives by hand, and a probe for what is received."""
+"""A publisher that a check drives by hand, and a probe for the signals that a subscriber receives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import Subscriber
-from reactive_runtime.tck._running.environment import TestEnvironment, same, shown
+from reactive_runtime.tck._running.environment import TestEnvironment
+from reactive_runtime.tck._running.failures import same, shown
 
 __all__ = ["ManualPublisher", "SubscriberPuppet", "WhiteboxSubscriberProbe"]
 
@@ -17,21 +18,21 @@ T = TypeVar("T")
 
 
 class ManualPublisher(Generic[T]):
-    """A publisher for one subscriber, which signals what a check says. The trial's lock owns what it notes."""
+    """A publisher for one subscriber, which a check drives by hand. The lock of the trial owns its fields."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
         self.subscriber: Subscriber[T] | None = None
         self.requests: list[int] = []
-        self.taken: int = 0  # how many of the requests a check has looked at
+        self.taken: int = 0  # the number of requests that the check has looked at
         self.cancels = 0
-        self.sent: int = 0  # how many elements
-        self.answers = False  # an invalid request, which a processor may pass on
+        self.sent: int = 0  # the number of elements
+        self.answers = False  # whether it answers an invalid request, which a processor may pass on
         self.answered: bool = False
-        self.ending: set[int] = set()  # threads inside a terminal signal, which may not call back (2.3)
-        self.hold: float = 0.0  # seconds that each call is kept inside, to see whether another comes meanwhile (2.7)
-        self.last_sent: float = 0.0  # when the last signal was sent
-        self.longest: float = 0.0  # seconds that the subscriber took at most from a signal to a call
+        self.ending: set[int] = set()  # the threads inside a terminal signal, where they may not call back (2.3)
+        self.hold: float = 0.0  # seconds for which it keeps each call inside, to find one beside it (2.7)
+        self.last_sent: float = 0.0  # the time of the last signal
+        self.longest: float = 0.0  # the most seconds from a signal to a call of the subscriber
         self.calling: list[int] = []  # the threads that are inside a call, once for each
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
@@ -78,26 +79,26 @@ class ManualPublisher(Generic[T]):
             with self.env.lock:
                 self.ending.discard(thread)
 
-    def expect_request(self, why: str = "", rule: str = "") -> int:
-        """Wait for one more `request`, and return its n; `rule` demands it, or else the check's own."""
+    def expect_request(self, why: str = "", rule: str = "2.1") -> int:
+        """Wait for one more `request`, which `rule` demands, and return its n."""
         came = self.env.happens(lambda: len(self.requests) > self.taken)
         self.env.due(came, f"no request came{why and f': {why}'}", rule)
         self.taken += 1
         return self.requests[self.taken - 1]
 
     def answer(self, n: object) -> None:
-        """End the stream of an invalid request, as a publisher has to (3.9)."""
+        """End the stream after an invalid request, as a publisher has to (3.9)."""
         assert self.subscriber is not None
         self.answered = True
         error = ValueError(f"request({shown(n)}): demand is an int of at least 1 (3.9)")
         self.env.call_inside(f"on_error({shown(error)})", self.subscriber.on_error, error, rule="2.13")
 
     def wants_more_than(self, elements: int) -> Callable[[], bool]:
-        """Whether more than so many elements were requested, or it was cancelled: to be waited for."""
+        """A condition to wait for: the requests exceed so many elements, or the subscriber has cancelled."""
         return lambda: sum(self.requests) > elements or self.cancels > 0
 
     def rest(self) -> None:
-        """Wait until the subscriber, which may handle what came elsewhere, calls no more for `default_timeout`."""
+        """Wait until the subscriber, which may work on another thread, makes no call for `default_timeout`."""
         while True:
             before = len(self.requests) + self.cancels
             quiet = max(self.env.settings.default_timeout, 5 * self.longest)
@@ -111,7 +112,7 @@ class ManualPublisher(Generic[T]):
 
 
 class _ManualSubscription:
-    """What the subscriber of a `ManualPublisher` gets."""
+    """The subscription of a `ManualPublisher`."""
 
     def __init__(self, publisher: ManualPublisher[Any]) -> None:
         self._publisher = publisher
@@ -137,7 +138,7 @@ class _ManualSubscription:
 
     @contextlib.contextmanager
     def _call(self, text: str) -> Iterator[None]:
-        """Note a call; it may not come from inside a terminal signal (2.3), nor beside another one (2.7)."""
+        """Note a call; it must not come inside a terminal signal (2.3), nor beside another one (2.7)."""
         publisher, thread = self._publisher, threading.get_ident()
         env = publisher.env
         with env.lock:
@@ -159,7 +160,7 @@ class _ManualSubscription:
 
 
 class SubscriberPuppet:
-    """The strings of a subscriber under a whitebox check: it does what the kit says."""
+    """Drives a subscriber under a whitebox check: it requests and cancels when the kit says so."""
 
     def trigger_request(self, elements: int) -> None:
         """Request from the subscription that the subscriber got.
@@ -294,7 +295,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: It did not in time.
         """
         came = self._env.happens(lambda: self._completions)
-        self._env.due(came, "the subscriber did not register on_complete()")
+        self._env.due(came, "the subscriber did not register on_complete()", "2.9")
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for the subscriber to register `on_error`.
@@ -306,6 +307,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: No error was registered in time, or another one.
         """
         came = self._env.happens(lambda: self._errors)
-        self._env.due(came, f"the subscriber did not register on_error({shown(expected)})")
+        self._env.due(came, f"the subscriber did not register on_error({shown(expected)})", "2.10")
         got = self._errors[0]
-        self._env.check(got is expected, f"the subscriber registered on_error({shown(got)}), not {shown(expected)}")
+        seen = f"the subscriber registered on_error({shown(got)}), not {shown(expected)}"
+        self._env.check(got is expected, seen, "2.10")
