@@ -53,7 +53,7 @@ class Attributes:
         if name not in self._written or not scheduler.watching:
             return getattr(entry, name)
         location = self._by_site.get(site)
-        if location is None or location.it is not entry:
+        if location is None or location.it() is not entry:
             if name in self._of_classes:
                 find = self._find
                 self._accesses.accessed([(find(one, name), site, False, one, name, None) for one in holders_of(entry)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import namedtuple
 from collections.abc import Callable
@@ -33,6 +34,7 @@ _OF_THE_FRAME: Final = (vars, globals, locals, dir, eval, exec)
 """Functions that look at the frame they are called from."""
 _OF_AN_ATTRIBUTE: Final = ("__setattr__", "__delattr__", "__getattribute__")
 _OF_A_DESCRIPTOR: Final = ("__get__", "__set__", "__delete__")
+_HERE: Final = os.path.dirname(__file__) + os.sep
 _LASTING: Final = (ModuleType, type(None))
 
 
@@ -120,7 +122,7 @@ class Calls:
             return known[1]
         kind = type(called)
         if kind is BuiltinFunctionType and called in _OF_THE_FRAME:
-            return self._of_the_frame(called, site, sys._getframe(1))
+            return self._of_the_frame(called, site, _frame_of_the_program())
         if kind is _Method:
             return self._handing(called.method, site)
         if self._shows(called, kind, site):
@@ -177,7 +179,7 @@ class Calls:
         run = ForeignCall(self._foreign, called, name, site, owner, self.function).run
         if called is namedtuple:  # which asks for the module that its caller stands in
             return lambda *given, **named: run(
-                *given, **{"module": sys._getframe(1).f_globals.get("__name__"), **named}
+                *given, **{"module": _frame_of_the_program().f_globals.get("__name__"), **named}
             )
         return run
 
@@ -234,6 +236,14 @@ class _Method:
 
     def __hash__(self) -> int:
         return hash(self.method)
+
+
+def _frame_of_the_program() -> FrameType:
+    """The innermost frame that is none of a hook."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def _only(found: list[Any]) -> Any:

@@ -23,8 +23,9 @@ They share what one exploration learns (`points`), and what one run accesses (`l
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable
-from types import FunctionType
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 from reactive_runtime.explore._instrument.code_patcher import stored_in
@@ -75,13 +76,18 @@ HOOK_FILES: Final = frozenset(
 _LONGEST: Final = 60
 """Characters that are shown of a call."""
 
+_OF_DEATH: Final = frozenset({"weakref", "__del__", *weakref.__all__})
+"""Names in programs that see objects die."""
+_NO_HOOKS: Final = frozenset({"undisturbed", "valued", "compared", "target", "augmented", "turn"})
+"""Classes, and what looks at the frame that it is called from."""
+
 
 class Watcher(Points):
     """Watches the accesses of one exploration."""
 
     __slots__ = (
         "_accesses", "_attributes", "_caches", "_calls", "_contents", "_files", "_locations", "_loops", "_patterns",
-        "_scheduler",
+        "_scheduler", "_sees_death",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +100,8 @@ class Watcher(Points):
         super().__init__()
         self._scheduler = scheduler
         self._files = frozenset(files)
+        functions = list(functions)
+        self._sees_death = any(_sees_death(function.__code__) for function in functions)
         kinds = Kinds(modules)
         self._locations = locations = Locations(self, functions)
         self._accesses = accesses = Accesses(scheduler, self, locations)
@@ -136,6 +144,28 @@ class Watcher(Points):
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
+        hooks = self._hooks()
+        if self._sees_death:
+            hooks |= {name: self._freeing(hook) for name, hook in hooks.items() if name not in _NO_HOOKS}
+        return hooks
+
+    def _freeing(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The hook, for a program that sees objects die: they do so when the program drops them."""
+        scheduler, locations = self._scheduler, self._locations
+
+        def freeing(*arguments: Any) -> Any:
+            if not scheduler.watching:
+                return hook(*arguments)
+            if scheduler.step_log is not None:
+                scheduler.step_log.settle()
+            locations.free_the_dead()
+            result = hook(*arguments)
+            locations.free_the_dead()
+            return result
+
+        return freeing
+
+    def _hooks(self) -> dict[str, Any]:
         accesses, attributes, calls, contents = self._accesses, self._attributes, self._calls, self._contents
         return {
             "load": attributes.load,
@@ -176,6 +206,15 @@ class Watcher(Points):
             **IDENTITIES,
             **IN_PLACE,
         }
+
+
+def _sees_death(code: CodeType) -> bool:
+    """Whether a function, or one inside of it, may notice that an object dies, by a finaliser or a weak reference."""
+    return not _OF_DEATH.isdisjoint((code.co_name, *code.co_names)) or any(map(_sees_death, _inner(code)))
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    return (item for item in code.co_consts if type(item) is CodeType)
 
 
 def _text(site: Site) -> str:
