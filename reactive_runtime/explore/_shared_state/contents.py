@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from types import GeneratorType, ModuleType
 from typing import Any, Final
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
+from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.kinds import (
     FILES,
     OPAQUE,
@@ -36,16 +38,26 @@ _SIMPLE: Final = frozenset({list, dict, set})
 class Contents:
     """The hooks for what a value holds. Its fields stay as they are; what they refer to the holder of the turn owns."""
 
-    __slots__ = ("_accesses", "_kinds", "_locations", "_mapped", "_of_classes", "_plain", "_scheduler", "_written")
+    __slots__ = (
+        "_accesses", "_call_backs", "_calling", "_kinds", "_locations", "_mapped", "_of_classes", "_plain",
+        "_scheduler", "_written",
+    )  # fmt: skip
 
     def __init__(
-        self, scheduler: Scheduler, points: Points, locations: Locations, kinds: Kinds, accesses: Accesses
+        self,
+        scheduler: Scheduler,
+        points: Points,
+        locations: Locations,
+        kinds: Kinds,
+        accesses: Accesses,
+        call_backs: CallBacks,
     ) -> None:
         self._scheduler = scheduler
         self._written, self._of_classes = points.written, points.of_classes
         self._locations, self._mapped = locations, locations.mapped
         self._kinds, self._plain = kinds, kinds.plain
         self._accesses = accesses
+        self._call_backs, self._calling = call_backs, points.calling
 
     def touch(self, entry: Any, site: int, writes: bool) -> None:
         """`entry` is looked into, or changed."""
@@ -136,63 +148,77 @@ class Contents:
 
     def item(self, entry: Any, key: Any, site: int) -> Any:
         """An item is loaded."""
-        if type(entry) not in self._plain and self._scheduler.watching:
-            self.touch(entry, site, type(entry) in self._kinds.filling)
-        return entry[key]
+        if type(entry) in self._plain or not self._scheduler.watching:
+            return entry[key]
+        return self._done(operator.getitem, ((entry, site, type(entry) in self._kinds.filling),), entry, key)
 
     def set_item(self, value: Any, entry: Any, key: Any, site: int) -> None:
         """An item is stored."""
-        if type(entry) not in self._plain and self._scheduler.watching:
-            self.touch(entry, site, True)
-        entry[key] = value
+        if type(entry) in self._plain or not self._scheduler.watching:
+            entry[key] = value
+        else:
+            self._done(operator.setitem, ((entry, site, True),), entry, key, value)
 
     def delete_item(self, entry: Any, key: Any, site: int) -> None:
         """An item is deleted."""
-        if type(entry) not in self._plain and self._scheduler.watching:
-            self.touch(entry, site, True)
-        del entry[key]
+        if type(entry) in self._plain or not self._scheduler.watching:
+            del entry[key]
+        else:
+            self._done(operator.delitem, ((entry, site, True),), entry, key)
 
     def changing(self, value: Any, target: Any, site: int, operand: int) -> Any:
         """A local name is assigned to with an operator, by `value`."""
         plain = self._plain
         if self._scheduler.watching and not (type(target) in plain and type(value) in plain):
-            self._both(value, target, operand, site, True)
+            found: list[Access] = []
+            self.gather(found, value, operand, False)
+            self.gather(found, target, site, True)
+            self._accesses.accessed(found)
         return value
 
     def in_place(self, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
         """The hook for an operator that may change its first value."""
-        scheduler, plain, both = self._scheduler, self._plain, self._both
+        scheduler, plain, done = self._scheduler, self._plain, self._done
 
         def operated(value: Any, operand: Any, site: int, at_operand: int) -> Any:
-            if scheduler.watching and not (type(value) in plain and type(operand) in plain):
-                both(operand, value, at_operand, site, True)
-            return operator(value, operand)
+            if not scheduler.watching or (type(value) in plain and type(operand) in plain):
+                return operator(value, operand)
+            return done(operator, ((operand, at_operand, False), (value, site, True)), value, operand)
 
         return operated
 
     def operation(self, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
         """The hook for an operator that changes neither of its values."""
-        scheduler, plain, both = self._scheduler, self._plain, self._both
+        scheduler, plain, done = self._scheduler, self._plain, self._done
 
         def operated(one: Any, other: Any, at_one: int, at_other: int) -> Any:
-            if not (type(one) in plain and type(other) in plain) and scheduler.watching:
-                both(one, other, at_one, at_other)
-            return operator(one, other)
+            if (type(one) in plain and type(other) in plain) or not scheduler.watching:
+                return operator(one, other)
+            return done(operator, ((one, at_one, False), (other, at_other, False)), one, other)
 
         return operated
 
-    def _both(self, one: Any, other: Any, at_one: int, at_other: int, changes: bool = False) -> None:
-        """The two values of an operation are looked into at once; the other is perhaps changed."""
-        if type(one) in self._plain:
-            self.touch(other, at_other, changes)
-        elif type(other) in self._plain:
-            self.touch(one, at_one, False)
-        else:
-            found: list[Access] = []
-            self.gather(found, one, at_one, False)
-            self.gather(found, other, at_other, changes)
-            if found:
-                self._accesses.accessed(found)
+    def _done(
+        self, operation: Callable[..., Any], of: tuple[tuple[Any, int, bool], ...], *given: Any
+    ) -> Any:
+        """Do an operation that looks into values, or changes them: at once, unless it calls back."""
+        found: list[Access] = []
+        calling = False
+        for entry, site, writes in of:
+            if type(entry) not in self._plain:
+                self.gather(found, entry, site, writes)
+                calling = calling or site in self._calling
+        call_backs = self._call_backs
+        if calling:
+            return call_backs.during(found, operation, *given)
+        if found:
+            self._accesses.accessed(found)
+        call_backs.entered = False
+        try:
+            return operation(*given)
+        finally:
+            for _, site, _ in of:
+                call_backs.end(site)
 
     def each(self, entries: Any, site: int) -> Any:
         """What a loop goes through."""

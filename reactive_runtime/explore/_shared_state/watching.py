@@ -12,6 +12,7 @@ ones before it:
     contents        what a container, an iterator, a view has in it
     attributes      attributes, also by name and through descriptors
     caches          those of `functools`
+    call_backs      what operations in C call
     foreign_calls   calls of code that is not rewritten
     calls           all other calls, and which are foreign
     patterns        `match`
@@ -44,6 +45,7 @@ from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state import accesses as _accesses
 from reactive_runtime.explore._shared_state import attributes as _attributes
 from reactive_runtime.explore._shared_state import caches as _caches
+from reactive_runtime.explore._shared_state import call_backs as _call_backs
 from reactive_runtime.explore._shared_state import calls as _calls
 from reactive_runtime.explore._shared_state import contents as _contents
 from reactive_runtime.explore._shared_state import foreign_calls as _foreign_calls
@@ -51,9 +53,10 @@ from reactive_runtime.explore._shared_state import locations as _locations
 from reactive_runtime.explore._shared_state import loop_turns as _loop_turns
 from reactive_runtime.explore._shared_state import patterns as _patterns
 from reactive_runtime.explore._shared_state import points as _points
-from reactive_runtime.explore._shared_state.accesses import Accesses, place_of
+from reactive_runtime.explore._shared_state.accesses import PACKAGE, Accesses, place_of
 from reactive_runtime.explore._shared_state.attributes import Attributes
 from reactive_runtime.explore._shared_state.caches import Caches
+from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.calls import Calls
 from reactive_runtime.explore._shared_state.contents import Contents
 from reactive_runtime.explore._shared_state.foreign_calls import ForeignCalls
@@ -68,7 +71,7 @@ __all__ = ["HOOK_FILES", "Watcher"]
 HOOK_FILES: Final = frozenset(
     str(module.__file__)
     for module in (
-        _accesses, _attributes, _caches, _calls, _contents, _foreign_calls, _locations, _loop_turns, _patterns,
+        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _foreign_calls, _locations, _loop_turns, _patterns,
         _points,
     )
 )  # fmt: skip
@@ -78,7 +81,7 @@ _LONGEST: Final = 60
 
 _OF_DEATH: Final = frozenset({"weakref", "__del__", *weakref.__all__})
 """Names in programs that see objects die."""
-_NO_HOOKS: Final = frozenset({"undisturbed", "valued", "compared", "target", "augmented", "turn"})
+_NO_HOOKS: Final = frozenset({"entry", "begun", "undisturbed", "valued", "compared", "target", "augmented", "turn"})
 """Classes, and what looks at the frame that it is called from."""
 
 
@@ -86,7 +89,7 @@ class Watcher(Points):
     """Watches the accesses of one exploration."""
 
     __slots__ = (
-        "_accesses", "_attributes", "_caches", "_calls", "_contents", "_files", "_locations", "_loops", "_patterns",
+        "_accesses", "_attributes", "_caches", "_call_backs", "_calls", "_contents", "_files", "_locations", "_loops", "_patterns",
         "_scheduler", "_sees_death",
     )  # fmt: skip
 
@@ -101,14 +104,16 @@ class Watcher(Points):
         self._scheduler = scheduler
         self._files = frozenset(files)
         functions = list(functions)
-        self._sees_death = any(_sees_death(function.__code__) for function in functions)
+        codes = [function.__code__ for function in functions]
+        self._sees_death = any(_sees_death(code) for code in codes if not code.co_filename.startswith(PACKAGE))
         kinds = Kinds(modules)
         self._locations = locations = Locations(self, functions)
         self._accesses = accesses = Accesses(scheduler, self, locations)
-        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses)
+        self._call_backs = call_backs = accesses.call_backs = CallBacks(scheduler, self, accesses)
+        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses, call_backs)
         self._attributes = attributes = Attributes(scheduler, self, locations, kinds, accesses, contents)
         self._caches = Caches(scheduler, kinds, accesses)
-        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes)
+        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes, call_backs)
         self._calls = Calls(scheduler, self, foreign, self._caches)
         self._patterns = Patterns(scheduler, self, locations, kinds, accesses, contents)
         self._loops = LoopTurns(scheduler, self)
@@ -123,6 +128,7 @@ class Watcher(Points):
         self._loops.begin()
         if not self.frozen:
             self.learn()
+        self._call_backs.begin()
         self.make_room()
 
     def forget(self) -> None:
@@ -178,6 +184,8 @@ class Watcher(Points):
             "call": calls.call,
             "function": calls.function,
             "filled": self._caches.filled,
+            "entry": self._call_backs,
+            "begun": self._call_backs.begun,
             "look": contents.look,
             "item": contents.item,
             "set_item": contents.set_item,
