@@ -1,7 +1,8 @@
 """Operations in C that call back into the program: a comparison by `__lt__`, a key, a factory, a generator.
 
 Such an operation is not one step: other threads may go on while the program's code runs. Each rewritten function
-stores `entered` first. An operation in C clears it before, and looks at it afterwards. From the run on in which the
+sets `entered` first. An operation in C clears it before, looks at it afterwards, and sets it for an operation around,
+whose call back it was a part of. From the run on in which the
 operation races, each call back is a point too, at which the operation accesses all that it is handed.
 """
 
@@ -44,11 +45,11 @@ class CallBacks:
         """A lambda begins."""
         self.entered = True
 
-    def end(self, site: int) -> None:
-        """An operation in C is over, before which `entered` was cleared."""
-        if self.entered:
-            self._points.calls_back(site)
-        self.entered = True  # for the operation around, whose call back this one is a part of
+    def notice(self, *sites: int) -> None:
+        """An operation in C has called back into the program; these are its sites."""
+        if self._scheduler.watching and not self._points.frozen:
+            for site in sites:
+                self._points.calls_back(site)
 
     def during(self, found: list[Access], operation: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         """Do an operation that is known to call back, and accesses what was found."""

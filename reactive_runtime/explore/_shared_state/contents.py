@@ -32,7 +32,9 @@ MOST_LOOKED_AT: Final = 100
 SCALARS: Final = frozenset({int, str, bytes, float, bool, type(None)})
 """Types of values that have nothing in them."""
 _SIMPLE: Final = frozenset({list, dict, set})
-"""Types of containers of which all is one location, as a rule."""
+"""Types of containers of which all is one location, as a rule. A look-up by a scalar calls no code of the program."""
+_HASHED: Final = frozenset({dict, set})
+"""Those of them that find an element by its hash."""
 
 
 class Contents:
@@ -150,11 +152,17 @@ class Contents:
         """An item is loaded."""
         if type(entry) in self._plain or not self._scheduler.watching:
             return entry[key]
+        if type(key) in SCALARS and type(entry) in _SIMPLE:
+            self.touch(entry, site, False)
+            return entry[key]
         return self._done(operator.getitem, ((entry, site, type(entry) in self._kinds.filling),), entry, key)
 
     def set_item(self, value: Any, entry: Any, key: Any, site: int) -> None:
         """An item is stored."""
         if type(entry) in self._plain or not self._scheduler.watching:
+            entry[key] = value
+        elif type(key) in SCALARS and type(entry) in _SIMPLE:
+            self.touch(entry, site, True)
             entry[key] = value
         else:
             self._done(operator.setitem, ((entry, site, True),), entry, key, value)
@@ -163,6 +171,9 @@ class Contents:
         """An item is deleted."""
         if type(entry) in self._plain or not self._scheduler.watching:
             del entry[key]
+        elif type(key) in SCALARS and type(entry) in _SIMPLE:
+            self.touch(entry, site, True)
+            del entry[key]
         else:
             self._done(operator.delitem, ((entry, site, True),), entry, key)
 
@@ -170,18 +181,18 @@ class Contents:
         """A local name is assigned to with an operator, by `value`."""
         plain = self._plain
         if self._scheduler.watching and not (type(target) in plain and type(value) in plain):
-            found: list[Access] = []
-            self.gather(found, value, operand, False)
-            self.gather(found, target, site, True)
-            self._accesses.accessed(found)
+            self._both(value, target, operand, site, True)
         return value
 
     def in_place(self, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
         """The hook for an operator that may change its first value."""
-        scheduler, plain, done = self._scheduler, self._plain, self._done
+        scheduler, plain, both, done = self._scheduler, self._plain, self._both, self._done
 
         def operated(value: Any, operand: Any, site: int, at_operand: int) -> Any:
             if not scheduler.watching or (type(value) in plain and type(operand) in plain):
+                return operator(value, operand)
+            if type(value) is list and type(operand) is list:
+                both(operand, value, at_operand, site, True)
                 return operator(value, operand)
             return done(operator, ((operand, at_operand, False), (value, site, True)), value, operand)
 
@@ -189,22 +200,36 @@ class Contents:
 
     def operation(self, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
         """The hook for an operator that changes neither of its values."""
-        scheduler, plain, done = self._scheduler, self._plain, self._done
+        scheduler, plain, touch, done = self._scheduler, self._plain, self.touch, self._done
 
         def operated(one: Any, other: Any, at_one: int, at_other: int) -> Any:
             if (type(one) in plain and type(other) in plain) or not scheduler.watching:
+                return operator(one, other)
+            if type(one) in SCALARS and type(other) in _HASHED:
+                touch(other, at_other, False)
                 return operator(one, other)
             return done(operator, ((one, at_one, False), (other, at_other, False)), one, other)
 
         return operated
 
-    def _done(
-        self, operation: Callable[..., Any], of: tuple[tuple[Any, int, bool], ...], *given: Any
-    ) -> Any:
-        """Do an operation that looks into values, or changes them: at once, unless it calls back."""
+    def _both(self, one: Any, other: Any, at_one: int, at_other: int, changes: bool) -> None:
+        """The two values of an operation are looked into at once; the other is perhaps changed."""
+        if type(one) in self._plain:
+            self.touch(other, at_other, changes)
+        elif type(other) in self._plain:
+            self.touch(one, at_one, False)
+        else:
+            found: list[Access] = []
+            self.gather(found, one, at_one, False)
+            self.gather(found, other, at_other, changes)
+            if found:
+                self._accesses.accessed(found)
+
+    def _done(self, operation: Callable[..., Any], values: tuple[tuple[Any, int, bool], ...], *given: Any) -> Any:
+        """Do an operation that looks into values, or changes them, and may call back into the program."""
         found: list[Access] = []
         calling = False
-        for entry, site, writes in of:
+        for entry, site, writes in values:
             if type(entry) not in self._plain:
                 self.gather(found, entry, site, writes)
                 calling = calling or site in self._calling
@@ -217,8 +242,9 @@ class Contents:
         try:
             return operation(*given)
         finally:
-            for _, site, _ in of:
-                call_backs.end(site)
+            if call_backs.entered:
+                call_backs.notice(*(site for _, site, _ in values))
+            call_backs.entered = True
 
     def each(self, entries: Any, site: int) -> Any:
         """What a loop goes through."""

@@ -153,8 +153,9 @@ class ForeignCall:
         try:
             return called(*arguments, **keywords)
         finally:
-            if not self._blind:  # which is named anyway
-                call_backs.end(site)
+            if call_backs.entered and not self._blind:  # which is named anyway
+                call_backs.notice(site)
+            call_backs.entered = True
             if before:
                 shared.stored_since(before, site)
 

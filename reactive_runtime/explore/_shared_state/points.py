@@ -143,7 +143,7 @@ class Points:
 
     def calls_back(self, site: int) -> None:
         """An operation in C has called back into the program."""
-        if site not in self.called_back and not self.frozen:
+        if site not in self.called_back:
             self._new_called_back.add(site)
 
     def _find_calling(self) -> None:
