@@ -152,6 +152,21 @@ class Attributes:
                 return self.replaced(arguments[0], lambda: called(*arguments))
         return called(*arguments, **keywords)
 
+    def configuring(self, called: Any, name: str, site: int) -> Callable[..., Any]:
+        """A method that stores an attribute, or changes what it holds, in code that is trusted."""
+        entry = called.__self__
+
+        def configured(*arguments: Any, **keywords: Any) -> Any:
+            if self._scheduler.watching:
+                held = mapping_of(entry) or {}
+                if type(held.get(name)) is list:
+                    self._contents.touch(held[name], site, True)
+                else:
+                    self._changed(True, (entry, name), site)
+            return called(*arguments, **keywords)
+
+        return configured
+
     def mapping(self, called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
         """`vars`, by another name."""
         return called(*map(self._accesses.mapped, arguments), **keywords)

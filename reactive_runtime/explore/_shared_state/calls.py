@@ -24,7 +24,7 @@ from typing import Any, Final
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.caches import Caches
 from reactive_runtime.explore._shared_state.foreign_calls import BOUND, GETTERS, METHODS, ForeignCall, ForeignCalls
-from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, PLAIN, has_own
+from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, CONFIGURED, PLAIN, has_own
 from reactive_runtime.explore._shared_state.points import POINT, Points
 
 __all__ = ["Calls"]
@@ -195,6 +195,8 @@ class Calls:
             return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
         if kind in GETTERS:
             return self._getting(called, site)
+        if kind is MethodType and (changed := CONFIGURED.get(id(called.__func__))) is not None:
+            return attributes.configuring(called, changed, site)
         if kind is CACHE:
             return self._caches.asking(called, site)
         if kind is MethodType and type(called.__func__) is CACHE:

@@ -11,6 +11,7 @@ from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
 from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.kinds import (
+    CONTAINER,
     FILES,
     OPAQUE,
     OUTSIDE,
@@ -87,6 +88,9 @@ class Contents:
             self._locations.compare(entry)
         if kind in (FILES, OUTSIDE):
             self._accesses.at_place(found, kinds.outside(type(entry)), site, kind is OUTSIDE)
+            return
+        if kind is CONTAINER and (base := kinds.base_of(entry)) is not None:
+            self.gather(found, base, site, writes, blind)
             return
         if kind is not VIEW:
             self._whole(found, entry, kind, site, writes, blind)

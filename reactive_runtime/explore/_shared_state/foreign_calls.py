@@ -13,7 +13,7 @@ from reactive_runtime.explore._shared_state.accesses import Accesses
 from reactive_runtime.explore._shared_state.attributes import Attributes
 from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.contents import MOST_LOOKED_AT, SCALARS, Contents
-from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, PLAIN, Kinds, contents_of
+from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, OPAQUE, PLAIN, Kinds, contents_of
 from reactive_runtime.explore._shared_state.locations import Access, Locations
 from reactive_runtime.explore._shared_state.points import Points
 
@@ -112,6 +112,8 @@ class ForeignCall:
         kinds = shared.kinds
         if owner is None and type(called) in METHODS:
             owner = called.__self__
+        elif owner is None:
+            owner = called if kinds.of(type(called)) is OPAQUE else kinds.owner_of(called)
         if type(owner) is ModuleType:
             owner = None
         self._shared = shared

@@ -13,6 +13,7 @@ from the next run on, since only then it is known from the beginning.
 from __future__ import annotations
 
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterable
 from sys import getrefcount
@@ -25,6 +26,7 @@ from reactive_runtime.explore._shared_state.points import Points
 __all__ = ["Access", "Location", "Locations", "reference_to"]
 
 _qualname: Final = type.__dict__["__qualname__"].__get__
+_OF_MEMORY: Final = ("_SimpleCData", "Structure", "Union", "Array", "_Pointer")
 _WHOLE: Final = ("", "next")
 """Of a location: no attribute, but what a container has in it, or what comes next of an iterator."""
 
@@ -130,10 +132,17 @@ Access = tuple[Location, int, bool, Any, str, Any]
 class Locations:
     """The locations of one run. The holder of the turn owns them; between two runs the main thread does."""
 
-    __slots__ = ("_alive", "_held", "_namespaces", "_points", "_strong", "by_key", "by_site", "entered", "mapped", "raced")
+    __slots__ = (
+        "_alive", "_held", "_namespaces", "_of_memory", "_points", "_strong", "by_key", "by_site", "entered", "mapped",
+        "raced",
+    )  # fmt: skip
 
     def __init__(self, points: Points, functions: Iterable[FunctionType]) -> None:
         self._points = points
+        ctypes = sys.modules.get("_ctypes")
+        self._of_memory = frozenset(map(type, ())) if ctypes is None else frozenset(
+            type(getattr(ctypes, name)) for name in _OF_MEMORY
+        )  # metaclasses of objects that may stand for the same memory
         self._namespaces = _Namespaces(functions)
         self._alive: list[Any] = []  # mappings that objects had before
         self._held: dict[int, _Held] = {}  # by the id of an object: what gives it, and its locations by attribute
@@ -156,6 +165,8 @@ class Locations:
         if location is None:
             if self._points.mappings or issubclass(type(entry), ModuleType):
                 location = self._known_otherwise(entry, name)
+            if type(type(entry)) in self._of_memory:
+                location = self.of_place("·ctypes")
             if location is None:
                 location = Location(it)
             locations[name] = location
