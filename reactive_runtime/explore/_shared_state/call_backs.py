@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
+from reactive_runtime.explore._instrument.rewriting import OPERATIONS
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
@@ -96,11 +97,16 @@ class _Stepping(CallBacks):
     entered = property(_is_entered, _enter)
 
 
-def _is_called_back(frame: Any) -> bool:
+def _is_called_back(frame: FrameType) -> bool:
     """Whether the function of the program that begins was called by an operation in C itself."""
-    while frame.f_code.co_filename in _HOOKS:
+    while frame.f_code.co_filename in _HOOKS and frame.f_back is not None:
         frame = frame.f_back
-    return frame.f_back is not None and frame.f_back.f_code is _DURING
+    caller = frame.f_back
+    if caller is not None and caller.f_code in _OPERATORS:
+        caller = caller.f_back
+    return caller is not None and caller.f_code is _DURING
 
 
-_HOOKS: Final = frozenset({__file__, CallBacks.during.__code__.co_filename, Accesses.resumed.__code__.co_filename})
+_HOOKS: Final = frozenset({_DURING.co_filename, Accesses.resumed.__code__.co_filename})
+_OPERATORS: Final = frozenset(operator.__code__ for operator in OPERATIONS.values() if type(operator) is FunctionType)
+"""Of operators that are no functions in C."""

@@ -12,6 +12,7 @@ from types import (
     BuiltinFunctionType,
     FrameType,
     FunctionType,
+    GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
@@ -35,6 +36,8 @@ _OF_THE_FRAME: Final = (vars, globals, locals, dir, eval, exec)
 _OF_AN_ATTRIBUTE: Final = ("__setattr__", "__delattr__", "__getattribute__")
 _OF_A_DESCRIPTOR: Final = ("__get__", "__set__", "__delete__")
 _HERE: Final = os.path.dirname(__file__) + os.sep
+_NO_METHODS: Final = (type(None), GetSetDescriptorType, MemberDescriptorType)
+"""Types of what a class has under the name of an attribute that is no method."""
 _LASTING: Final = (ModuleType, type(None))
 
 
@@ -75,7 +78,7 @@ class Calls:
         """An attribute that is kept, or handed on: a method of a container is then called where it is not seen."""
         kind, kinds = type(entry), self._kinds
         if name in self._written and (
-            kind in kinds.plain or kinds.of(kind) is PLAIN or kinds.method(kind, name) is None
+            kind in kinds.plain or kinds.of(kind) is PLAIN or type(kinds.method(kind, name)) in _NO_METHODS
         ):
             value = self._attributes.load(entry, name, site)
         else:

@@ -161,9 +161,7 @@ class ForeignCall:
             if before:
                 shared.stored_since(before, site)
 
-    def _gather(
-        self, found: list[Access], arguments: tuple[Any, ...], keywords: dict[str, Any], calling: bool
-    ) -> None:
+    def _gather(self, found: list[Access], arguments: tuple[Any, ...], keywords: dict[str, Any], calling: bool) -> None:
         """What is accessed of the owner, of what it is handed, and outside."""
         shared, owner, site, blind = self._shared, self._owner, self._site, self._blind
         contents, plain = shared.contents, shared.plain

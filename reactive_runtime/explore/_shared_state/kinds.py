@@ -160,8 +160,8 @@ _FREE: Final = frozenset(
 _MAKES_NOTHING_OF: Final = frozenset(map(id, (type, object, super, property, staticmethod, classmethod, slice, range)))
 
 _TRUSTED: Final = _words(
-    "threading _thread queue _queue concurrent asyncio _asyncio typing typing_extensions abc _abc types functools _functools"
-    " operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum dataclasses"
+    "threading _thread queue _queue concurrent asyncio _asyncio typing typing_extensions abc _abc types functools"
+    " _functools operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum dataclasses"
     " inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal fractions"
     " uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
     " pytest _pytest pluggy hypothesis greenlet"
@@ -313,7 +313,12 @@ class Kinds:
 
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""
-        if id(function) in _SHALLOW or id(function) in _DEEP or id(function) in _EVALUATING or id(function) in CONFIGURED:
+        if (
+            id(function) in _SHALLOW
+            or id(function) in _DEEP
+            or id(function) in _EVALUATING
+            or id(function) in CONFIGURED
+        ):
             return False
         return self.shows(function) or (type(function) is FunctionType and self._is_trusted(home_of(function) or ""))
 

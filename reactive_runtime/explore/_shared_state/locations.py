@@ -1,9 +1,9 @@
 """What threads access, in one run: an attribute of an object, a built-in container as a whole, a shared name.
 
-Locations live for one run. They keep no object alive that can be referred to weakly: it dies when the program drops it,
-and another object that gets its `id` has locations of its own. A list, a dict and an object with slots can't be referred
-to weakly. Locations keep such objects until the run has ended, or, in programs that see objects die, until
-`free_the_dead` finds that nothing else refers to them.
+Locations live for one run. An object that can have weak references dies when the program drops it, and another object
+that gets its `id` has locations of its own. A list, a dict and an object with slots can have none: locations keep such
+objects until the run has ended, or, in programs that see objects die, until `free_the_dead` finds that nothing else
+refers to them.
 
 What is reached in several ways has one location. A name that functions share is one with the attribute of its module.
 Where threads access a mapping of attributes, `__dict__`, all attributes in it have the location of that container:
@@ -140,8 +140,10 @@ class Locations:
     def __init__(self, points: Points, functions: Iterable[FunctionType]) -> None:
         self._points = points
         ctypes = sys.modules.get("_ctypes")
-        self._of_memory = frozenset(map(type, ())) if ctypes is None else frozenset(
-            type(getattr(ctypes, name)) for name in _OF_MEMORY
+        self._of_memory = (
+            frozenset(map(type, ()))
+            if ctypes is None
+            else frozenset(type(getattr(ctypes, name)) for name in _OF_MEMORY)
         )  # metaclasses of objects that may stand for the same memory
         self._namespaces = _Namespaces(functions)
         self._alive: list[Any] = []  # mappings that objects had before

@@ -71,8 +71,8 @@ __all__ = ["HOOK_FILES", "Watcher"]
 HOOK_FILES: Final = frozenset(
     str(module.__file__)
     for module in (
-        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _foreign_calls, _locations, _loop_turns, _patterns,
-        _points,
+        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _foreign_calls, _locations, _loop_turns,
+        _patterns, _points,
     )
 )  # fmt: skip
 """Where the frames stand that a thread has between its program and what that calls."""
@@ -89,8 +89,8 @@ class Watcher(Points):
     """Watches the accesses of one exploration."""
 
     __slots__ = (
-        "_accesses", "_attributes", "_caches", "_call_backs", "_calls", "_contents", "_files", "_locations", "_loops", "_patterns",
-        "_scheduler", "_sees_death",
+        "_accesses", "_attributes", "_caches", "_call_backs", "_calls", "_contents", "_files", "_locations", "_loops",
+        "_patterns", "_scheduler", "_sees_death",
     )  # fmt: skip
 
     def __init__(

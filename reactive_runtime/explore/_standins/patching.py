@@ -78,7 +78,11 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
         yield module, "ThreadPoolExecutor", threads.Pool
     yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
     submit = concurrent.futures.process.ProcessPoolExecutor.submit
-    yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes(submit, "a task was submitted to a pool of processes")
+    yield (
+        concurrent.futures.process.ProcessPoolExecutor,
+        "submit",
+        _processes(submit, "a task was submitted to a pool of processes"),
+    )
     yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
     yield concurrent.futures.Future, "__hash__", threads.hash_of_future
     yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
