@@ -161,9 +161,9 @@ _MAKES_NOTHING_OF: Final = frozenset(map(id, (type, object, super, property, sta
 
 _TRUSTED: Final = _words(
     "threading _thread queue _queue concurrent asyncio _asyncio typing typing_extensions abc _abc types functools"
-    " _functools operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum dataclasses"
-    " inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal fractions"
-    " uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
+    " _functools operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum"
+    " dataclasses inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal"
+    " fractions uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
     " pytest _pytest pluggy hypothesis greenlet"
 )
 """Modules that control their own state, have none that is a program's, or whose threads the explorer controls."""
