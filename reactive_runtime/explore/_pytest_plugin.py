@@ -7,6 +7,7 @@ nothing of it, so a run without the marker costs nothing.
 from __future__ import annotations
 
 import re
+import zlib
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,10 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
     fixtures = _Fixtures(pyfuncitem)
 
     def test(arguments: dict[str, Any]) -> None:
-        function(**arguments)
+        try:
+            function(**arguments)
+        except SystemExit as error:
+            raise AssertionError(f"the test called sys.exit({error.code!r})") from error
 
     scenario: Scenario[Any] = Scenario(
         fixtures.set_up,
@@ -40,10 +44,13 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
     )
     file = _file(pyfuncitem)
     with assertions_explained():
-        _explore(scenario, file, marker)
+        result = _explore(scenario, file, marker)
+    if result.not_looked_into:
+        pyfuncitem.warn(pytest.PytestWarning(f"{pyfuncitem.nodeid} is {result}"))
 
 
-def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> None:
+def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> Result:
+    """The result, which has no failure."""
     before = _again(scenario, file)
     if before is not None and before.failure is not None:
         pytest.fail(f"fails again, under the schedule of {file}:\n{_why(before)}", pytrace=False)
@@ -52,7 +59,7 @@ def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> None:
         file.unlink(missing_ok=True)
         if not result.holds:
             pytest.fail(str(result), pytrace=False)
-        return
+        return result
     if isinstance(error := result.failure.error, pytest.skip.Exception | pytest.fail.Exception):
         raise error
     saved(result, file)
@@ -119,5 +126,10 @@ def _why(result: Result) -> str:
 
 
 def _file(item: pytest.Function) -> Path:
-    name = re.sub(r"[^\w.-]+", "_", f"{item.path.stem}.{item.name}")
+    """Where the schedule of a test is written: two tests of a module have two files."""
+    classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    whole = ".".join([item.path.stem, *classes, item.name])
+    name = re.sub(r"[^\w.-]+", "_", whole)
+    if re.search(r"[^\w.\[\]-]|_", item.name.partition("[")[2]):  # another parameter may have the same name then
+        name += f".{zlib.crc32(whole.encode()):08x}"
     return item.path.parent / "__schedules__" / f"{name}.schedule"

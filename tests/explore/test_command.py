@@ -138,6 +138,64 @@ def test_a_marked_test_runs_under_many_schedules_and_keeps_the_one_that_fails(py
     assert not list(pytester.path.glob("__schedules__/*.schedule"))
 
 
+OF_CLASSES = """
+import collections, sys, threading
+import pytest
+
+def run(*functions):
+    threads = [threading.Thread(target=function) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+class TestRacing:
+    @pytest.mark.explore(schedules=50)
+    def test_counts(self):
+        self.count = 0
+        def add():
+            self.count += 1
+        run(add, add)
+        assert self.count == 2
+
+class TestSound:
+    @pytest.mark.explore(schedules=50)
+    def test_counts(self):
+        run(int, int)
+
+@pytest.mark.explore(schedules=50)
+def test_hidden():
+    counter = collections.Counter()
+    run(lambda: counter.update("x"), lambda: counter.update("x"))
+
+@pytest.mark.explore(schedules=50)
+def test_exits():
+    sys.exit(3)
+"""
+
+
+def test_two_tests_of_one_name_have_two_files_of_schedules(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_both=OF_CLASSES)
+    pytester.runpytest_subprocess("-k", "TestRacing").assert_outcomes(failed=1)
+    pytester.runpytest_subprocess("-k", "TestSound").assert_outcomes(passed=1)
+    kept = list(pytester.path.glob("__schedules__/*.schedule"))
+    assert [item.name for item in kept] == ["test_both.TestRacing.test_counts.schedule"]
+
+
+def test_a_marked_test_says_what_was_not_looked_into(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_both=OF_CLASSES)
+    ran = pytester.runpytest_subprocess("-k", "test_hidden")
+    ran.assert_outcomes(passed=1, warnings=1)
+    ran.stdout.fnmatch_lines(['*test_both.py::test_hidden is *not looked into: `counter.update("x")` at test_both.py*'])
+
+
+def test_a_marked_test_that_exits_fails(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_both=OF_CLASSES)
+    ran = pytester.runpytest_subprocess("-k", "test_exits")
+    ran.assert_outcomes(failed=1)
+    ran.stdout.fnmatch_lines(["*the test called sys.exit(3)*"])
+
+
 def test_a_marked_test_has_its_fixtures_and_may_be_skipped(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -67,7 +67,15 @@ def _operated(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, i
     return lambda one, other, at_one, at_other: operator(one, other)
 
 
+class _Entry:
+    """What functions tell that they begin."""
+
+    __slots__ = ("entered",)
+
+
 PLAIN: Final[dict[str, Any]] = {
+    "entry": _Entry(),
+    "begun": lambda: None,
     "load": lambda item, name, site: getattr(item, name),
     "call": lambda item, name, site: getattr(item, name),
     "take": lambda item, name, site: getattr(item, name),

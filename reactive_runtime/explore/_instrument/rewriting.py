@@ -281,9 +281,12 @@ class _Rewriter(ast.NodeTransformer):
         if self._filling[-1] is not None:
             node.body.append(self._at(ast.Return(self._filled(ast.Constant(None))), node.body[-1]))
         self._filling.pop()
-        if begins is not None:
-            first = self._at(ast.Expr(self._call("resumed", ast.Constant(None), begins)), node.body[0])
-            node.body.insert(int(ast.get_docstring(node, clean=False) is not None), first)
+        first: ast.stmt
+        if begins is None:
+            first = ast.Assign([ast.Attribute(self._hook("entry"), "entered", ast.Store())], ast.Constant(True))
+        else:
+            first = ast.Expr(self._call("resumed", ast.Constant(None), begins))
+        node.body.insert(int(ast.get_docstring(node, clean=False) is not None), self._at(first, node.body[0]))
         self._scopes.pop()
         self._names.pop()
         if outermost:
@@ -330,7 +333,8 @@ class _Rewriter(ast.NodeTransformer):
         else:
             self._given(node.args)
         self._scopes.append((self._module[node].bound, False))
-        node.body = self.visit(node.body)
+        body: ast.expr = self.visit(node.body)
+        node.body = self._at(ast.BoolOp(ast.Or(), [self._call("begun"), body]), body)
         self._scopes.pop()
         if outermost:
             self._functions.pop()

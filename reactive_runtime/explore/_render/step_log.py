@@ -18,7 +18,6 @@ from types import (
     ModuleType,
 )
 from typing import TYPE_CHECKING, Any, Final
-from weakref import ref
 
 from reactive_runtime import atomics
 from reactive_runtime._spec import MAX_DEMAND
@@ -27,7 +26,7 @@ from reactive_runtime.explore._instrument.rewriting import SITES
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import WAITING, Task
 from reactive_runtime.explore._shared_state.kinds import attributes_of
-from reactive_runtime.explore._shared_state.locations import kept
+from reactive_runtime.explore._shared_state.locations import reference_to
 
 if TYPE_CHECKING:
     from reactive_runtime.explore._schedule.tokens import Token
@@ -92,7 +91,7 @@ class StepLog:
         """The first step that was another than the token says."""
         self._count = 0
         self._last = 0  # the thread of the step before
-        self._numbered: dict[int, tuple[Any, int]] = {}  # by id: what keeps it, and its number in the run
+        self._numbered: dict[int, tuple[Any, int]] = {}  # by id: what gives it, and its number in the run
         self._given = 0  # the last such number
         self._numbers: dict[str, dict[int, int]] = {}  # objects without a value of their own, by type
         self._pending: tuple[Step, Any, str, str] | None = None
@@ -110,7 +109,7 @@ class StepLog:
 
     def step(self, me: Task) -> None:
         """`me` does its step now."""
-        self._settle()
+        self.settle()
         about, me.said = me.said, None
         what = me.what
         site = SITES[what] if isinstance(what, int) else None
@@ -184,7 +183,7 @@ class StepLog:
 
     def access(self, me: Task, item: Any, name: str, site: int, writes: bool, value: Any) -> None:
         """An access that is no point takes place."""
-        self._settle()
+        self.settle()
         shown = self._inside.get(me.index, me)
         where = SITES[site]
         held = None
@@ -209,16 +208,16 @@ class StepLog:
     def _number(self, item: Any) -> int:
         """A number that no other object of the run has."""
         known = self._numbered.get(id(item))
-        if known is None or (type(known[0]) is ref and known[0]() is not item):
+        if known is None or known[0]() is not item:
             self._given += 1
-            self._numbered[id(item)] = known = (kept(item), self._given)
+            self._numbered[id(item)] = known = (reference_to(item), self._given)
         return known[1]
 
     def _preempts(self, me: Task) -> bool:
         before = self._last
         return before != me.index and me.ident != -1 and any(task.index == before for task in self._scheduler.ready)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """What became of the value of the step before."""
         if self._pending is None:
             return
@@ -229,7 +228,7 @@ class StepLog:
 
     def finish(self) -> None:
         """The run has ended. What only one thread touched, or none changed, need not be shown."""
-        self._settle()
+        self.settle()
         threads: dict[Any, set[int]] = {}
         changed = set()
         for step in self.steps:
@@ -265,7 +264,7 @@ class StepLog:
 
     def stuck(self) -> None:
         """No thread can go on: note where each of them waits."""
-        self._settle()
+        self.settle()
         standing = thread_frames()
         for thread in self._scheduler.threads[1:]:
             if thread.ended or not thread.started or thread.daemon:
@@ -277,7 +276,7 @@ class StepLog:
 
     def about_to(self, ready: Collection[Task]) -> list[Step]:
         """What each thread that has begun, and not ended, does next, or waits for. The run stops here."""
-        self._settle()
+        self.settle()
         standing = thread_frames()
         found: list[Step] = []
         for thread in (*self._scheduler.threads[1:], *ready):

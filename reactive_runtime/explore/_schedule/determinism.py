@@ -114,6 +114,9 @@ class StepRecorder:
     def say(self, me: Task, text: str) -> None:
         """Neither does what it is called."""
 
+    def settle(self) -> None:
+        """Nor what became of a value."""
+
     def stuck(self) -> None:
         """Nor where each thread waits."""
 

@@ -297,8 +297,8 @@ class Scheduler(TaskStates):
                 self.step_log.step(me)
             try:
                 me.target()
-            except Aborted:
-                pass
+            except (Aborted, SystemExit):
+                pass  # a thread that calls `sys.exit` just ends
             except BaseException as error:
                 if not self.aborting:
                     self.stop = self.stop or Stop(

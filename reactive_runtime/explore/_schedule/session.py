@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
 
@@ -389,19 +389,6 @@ class Session:
         index: int,
     ) -> str:
         """The text that replays this schedule."""
-        racing = [
-            (
-                file,
-                [
-                    site - code_patcher.sites_of(file)[0]
-                    for site in code_patcher.sites_of(file)
-                    if self.watcher.racing[site]
-                ],
-            )
-            for file in sorted(self._files)
-            if code_patcher.sites_of(file)
-        ]
-        named = [(_short(item), sites) for item, sites in racing if sites]
         return Token(
             scenario=program.name,
             strategy=strategy,
@@ -412,13 +399,23 @@ class Session:
             source=source_hash(self._own_files()),
             limit=self.limit,
             releases=self.scheduler.releases,
-            racing=named,
+            racing=self._by_file(self.watcher.racing.__getitem__),
             names=sorted(self.watcher.by_name),
             of_classes=sorted(self.watcher.of_classes),
+            calling=self._by_file(self.watcher.calling.__contains__),
             program=calls,
             schedule=schedule,
             prints=[step.print for step in steps if step.point],
         ).text()
+
+    def _by_file(self, chosen: Callable[[int], object]) -> list[tuple[str, list[int]]]:
+        """The sites that are chosen, by file, counted from the first of the file."""
+        found = []
+        for file in sorted(self._files):
+            every = code_patcher.sites_of(file)
+            if sites := [number for number, site in enumerate(every) if chosen(site)]:
+                found.append((_short(file), sites))
+        return found
 
     def _codes(self) -> list[CodeType]:
         """Of functions that have no file."""
@@ -496,9 +493,10 @@ class Session:
         self.watcher.frozen = True
         self.watcher.may_race(token.names, token.of_classes)
         by_name = {_short(file): file for file in self._files}
-        for name, sites in token.racing:
-            numbers = code_patcher.sites_of(by_name[name])
-            self.watcher.mark([numbers[0] + site for site in sites])
+        for named, learned in ((token.calling, self.watcher.called_back.update), (token.racing, self.watcher.mark)):
+            for name, sites in named:
+                first = code_patcher.sites_of(by_name[name])[0]
+                learned([first + site for site in sites])
 
 
 class _AtTheLast(StepRecorder):

@@ -54,6 +54,8 @@ class Token:
     schedule: Sequence[int]
     prints: Sequence[int]
     """One byte for each step."""
+    calling: Sequence[tuple[str, Sequence[int]]] = ()
+    """Which operations in C were points that call back, by file."""
 
     def text(self) -> str:
         """The token."""
@@ -75,7 +77,8 @@ class Token:
             data: dict[str, Any] = json.loads(unpacked)
             data["schedule"] = [int(datum) for datum, n in data["schedule"] for _ in range(min(int(n), _LARGEST))]
             data["prints"] = list(base64.b64decode(data["prints"]))
-            data["racing"] = [(str(file), [int(site) for site in sites]) for file, sites in data["racing"]]
+            for key in ("racing", "calling"):
+                data[key] = [(str(file), [int(site) for site in sites]) for file, sites in data.get(key, ())]
             for key in ("names", "of_classes"):
                 data[key] = [str(name) for name in data.get(key, ())]
             data["program"] = [(str(name), [int(call) for call in calls]) for name, calls in data["program"]]

@@ -45,12 +45,11 @@ class Watchdog:
             current = scheduler.current
             if now == before and scheduler.active and current is not scheduler.main and current is not None:
                 frame = thread_frames().get(current.ident)
-                stack = next((item for item in _stack(frame) if item.filename not in HOOK_FILES), None)
-                where = (
-                    "somewhere"
-                    if stack is None
-                    else f"at {stack.filename}:{stack.lineno}, in {stack.name}: {stack.line}"
-                )
+                stack = [item for item in _stack(frame) if item.filename not in HOOK_FILES]
+                where = f"at {_told(stack[0])}" if stack else "somewhere"
+                own = next((item for item in stack if item.filename in scheduler.hooked), None)
+                if own is not None and own is not stack[0]:
+                    where += f", for {_told(own)}"
                 self._complaint = (
                     f"thread {current.name} has come to no point for {self._seconds:g} s, {where}. It is blocked by"
                     " something the explorer does not control (a lock made outside of the scenario, a C extension, a"
@@ -97,6 +96,10 @@ def ends_where_no_thread_runs(seconds: float) -> Iterator[None]:
         over.release()
         ended.acquire()
         faulthandler.cancel_dump_traceback_later()
+
+
+def _told(frame: traceback.FrameSummary) -> str:
+    return f"{frame.filename}:{frame.lineno}, in {frame.name}: {frame.line}"
 
 
 def _stack(frame: FrameType | None) -> list[traceback.FrameSummary]:

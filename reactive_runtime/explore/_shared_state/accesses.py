@@ -23,15 +23,16 @@ from reactive_runtime.explore._shared_state.locations import Access, Location, L
 from reactive_runtime.explore._shared_state.points import SHOWN, Points
 from reactive_runtime.explore._standins.threads import real_current_thread
 
-__all__ = ["Accesses", "place_of"]
+__all__ = ["PACKAGE", "Accesses", "place_of"]
 
-_PACKAGE: Final = os.path.dirname(reactive_runtime.__file__)
+PACKAGE: Final = os.path.dirname(reactive_runtime.__file__) + os.sep
+"""The folder of the package itself."""
 
 
 class Accesses:
     """What all hooks come to. Its fields stay as they are; what they refer to belongs to the holder of the turn."""
 
-    __slots__ = ("_by_key", "_locations", "_points", "_racing", "_scheduler", "_written")
+    __slots__ = ("_by_key", "_locations", "_points", "_racing", "_scheduler", "_written", "call_backs")
 
     def __init__(self, scheduler: Scheduler, points: Points, locations: Locations) -> None:
         self._scheduler = scheduler
@@ -39,6 +40,7 @@ class Accesses:
         self._locations = locations
         self._by_key = locations.by_key
         self._racing, self._written = points.racing, points.written
+        self.call_backs: Any = None  # hears of each generator that goes on
 
     def access(self, entry: Any, name: str, value: Any, site: int, writes: bool) -> None:
         """One location is accessed; `value` is what is stored."""
@@ -194,6 +196,7 @@ class Accesses:
 
     def resumed(self, value: Any, site: int) -> Any:
         """A generator goes on: another thread that asks it for its next is refused from here on."""
+        self.call_backs.entered = True
         location = self._locations.entered
         if location is not None and self._scheduler.watching:
             self._locations.entered = None
@@ -213,7 +216,7 @@ class Accesses:
     def unseen(self, entry: Any, site: int) -> Any:
         """What is done with it can't be seen: code is run from a text, a name is reached through its cell."""
         # The package itself has rewritten what it runs.
-        if self._scheduler.watching and not SITES[site].filename.startswith(_PACKAGE):
+        if self._scheduler.watching and not SITES[site].filename.startswith(PACKAGE):
             self._points.blind.add(site)
         return entry
 

@@ -53,7 +53,7 @@ class Attributes:
         if name not in self._written or not scheduler.watching:
             return getattr(entry, name)
         location = self._by_site.get(site)
-        if location is None or location.it is not entry:
+        if location is None or location.it() is not entry:
             if name in self._of_classes:
                 find = self._find
                 self._accesses.accessed([(find(one, name), site, False, one, name, None) for one in holders_of(entry)])
@@ -151,6 +151,21 @@ class Attributes:
             if called is setattr and arguments[1] == "__dict__":
                 return self.replaced(arguments[0], lambda: called(*arguments))
         return called(*arguments, **keywords)
+
+    def configuring(self, called: Any, name: str, site: int) -> Callable[..., Any]:
+        """A method that stores an attribute, or changes what it holds, in code that is trusted."""
+        entry = called.__self__
+
+        def configured(*arguments: Any, **keywords: Any) -> Any:
+            if self._scheduler.watching:
+                held = mapping_of(entry) or {}
+                if type(held.get(name)) is list:
+                    self._contents.touch(held[name], site, True)
+                else:
+                    self._changed(True, (entry, name), site)
+            return called(*arguments, **keywords)
+
+        return configured
 
     def mapping(self, called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
         """`vars`, by another name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import namedtuple
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from types import (
     BuiltinFunctionType,
     FrameType,
     FunctionType,
+    GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
@@ -23,7 +25,7 @@ from typing import Any, Final
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.caches import Caches
 from reactive_runtime.explore._shared_state.foreign_calls import BOUND, GETTERS, METHODS, ForeignCall, ForeignCalls
-from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, PLAIN, has_own
+from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, CONFIGURED, PLAIN, has_own
 from reactive_runtime.explore._shared_state.points import POINT, Points
 
 __all__ = ["Calls"]
@@ -33,6 +35,9 @@ _OF_THE_FRAME: Final = (vars, globals, locals, dir, eval, exec)
 """Functions that look at the frame they are called from."""
 _OF_AN_ATTRIBUTE: Final = ("__setattr__", "__delattr__", "__getattribute__")
 _OF_A_DESCRIPTOR: Final = ("__get__", "__set__", "__delete__")
+_HERE: Final = os.path.dirname(__file__) + os.sep
+_NO_METHODS: Final = (type(None), GetSetDescriptorType, MemberDescriptorType)
+"""Types of what a class has under the name of an attribute that is no method."""
 _LASTING: Final = (ModuleType, type(None))
 
 
@@ -73,7 +78,7 @@ class Calls:
         """An attribute that is kept, or handed on: a method of a container is then called where it is not seen."""
         kind, kinds = type(entry), self._kinds
         if name in self._written and (
-            kind in kinds.plain or kinds.of(kind) is PLAIN or kinds.method(kind, name) is None
+            kind in kinds.plain or kinds.of(kind) is PLAIN or type(kinds.method(kind, name)) in _NO_METHODS
         ):
             value = self._attributes.load(entry, name, site)
         else:
@@ -120,7 +125,7 @@ class Calls:
             return known[1]
         kind = type(called)
         if kind is BuiltinFunctionType and called in _OF_THE_FRAME:
-            return self._of_the_frame(called, site, sys._getframe(1))
+            return self._of_the_frame(called, site, _frame_of_the_program())
         if kind is _Method:
             return self._handing(called.method, site)
         if self._shows(called, kind, site):
@@ -177,7 +182,7 @@ class Calls:
         run = ForeignCall(self._foreign, called, name, site, owner, self.function).run
         if called is namedtuple:  # which asks for the module that its caller stands in
             return lambda *given, **named: run(
-                *given, **{"module": sys._getframe(1).f_globals.get("__name__"), **named}
+                *given, **{"module": _frame_of_the_program().f_globals.get("__name__"), **named}
             )
         return run
 
@@ -193,6 +198,8 @@ class Calls:
             return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
         if kind in GETTERS:
             return self._getting(called, site)
+        if kind is MethodType and (changed := CONFIGURED.get(id(called.__func__))) is not None:
+            return attributes.configuring(called, changed, site)
         if kind is CACHE:
             return self._caches.asking(called, site)
         if kind is MethodType and type(called.__func__) is CACHE:
@@ -234,6 +241,14 @@ class _Method:
 
     def __hash__(self) -> int:
         return hash(self.method)
+
+
+def _frame_of_the_program() -> FrameType:
+    """The innermost frame that is none of a hook."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def _only(found: list[Any]) -> Any:

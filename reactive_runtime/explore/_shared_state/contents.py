@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from types import GeneratorType, ModuleType
 from typing import Any, Final
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
+from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.kinds import (
+    CONTAINER,
     FILES,
     OPAQUE,
     OUTSIDE,
@@ -30,22 +33,34 @@ MOST_LOOKED_AT: Final = 100
 SCALARS: Final = frozenset({int, str, bytes, float, bool, type(None)})
 """Types of values that have nothing in them."""
 _SIMPLE: Final = frozenset({list, dict, set})
-"""Types of containers of which all is one location, as a rule."""
+"""Types of containers of which all is one location, as a rule. A look-up by a scalar calls no code of the program."""
+_HASHED: Final = frozenset({dict, set})
+"""Those of them that find an element by its hash."""
 
 
 class Contents:
     """The hooks for what a value holds. Its fields stay as they are; what they refer to the holder of the turn owns."""
 
-    __slots__ = ("_accesses", "_kinds", "_locations", "_mapped", "_of_classes", "_plain", "_scheduler", "_written")
+    __slots__ = (
+        "_accesses", "_call_backs", "_calling", "_kinds", "_locations", "_mapped", "_of_classes", "_plain",
+        "_scheduler", "_written",
+    )  # fmt: skip
 
     def __init__(
-        self, scheduler: Scheduler, points: Points, locations: Locations, kinds: Kinds, accesses: Accesses
+        self,
+        scheduler: Scheduler,
+        points: Points,
+        locations: Locations,
+        kinds: Kinds,
+        accesses: Accesses,
+        call_backs: CallBacks,
     ) -> None:
         self._scheduler = scheduler
         self._written, self._of_classes = points.written, points.of_classes
         self._locations, self._mapped = locations, locations.mapped
         self._kinds, self._plain = kinds, kinds.plain
         self._accesses = accesses
+        self._call_backs, self._calling = call_backs, points.calling
 
     def touch(self, entry: Any, site: int, writes: bool) -> None:
         """`entry` is looked into, or changed."""
@@ -73,6 +88,9 @@ class Contents:
             self._locations.compare(entry)
         if kind in (FILES, OUTSIDE):
             self._accesses.at_place(found, kinds.outside(type(entry)), site, kind is OUTSIDE)
+            return
+        if kind is CONTAINER and (base := kinds.base_of(entry)) is not None:
+            self.gather(found, base, site, writes, blind)
             return
         if kind is not VIEW:
             self._whole(found, entry, kind, site, writes, blind)
@@ -136,21 +154,32 @@ class Contents:
 
     def item(self, entry: Any, key: Any, site: int) -> Any:
         """An item is loaded."""
-        if type(entry) not in self._plain and self._scheduler.watching:
-            self.touch(entry, site, type(entry) in self._kinds.filling)
-        return entry[key]
+        if type(entry) in self._plain or not self._scheduler.watching:
+            return entry[key]
+        if type(key) in SCALARS and type(entry) in _SIMPLE:
+            self.touch(entry, site, False)
+            return entry[key]
+        return self._done(operator.getitem, ((entry, site, type(entry) in self._kinds.filling),), entry, key)
 
     def set_item(self, value: Any, entry: Any, key: Any, site: int) -> None:
         """An item is stored."""
-        if type(entry) not in self._plain and self._scheduler.watching:
+        if type(entry) in self._plain or not self._scheduler.watching:
+            entry[key] = value
+        elif type(key) in SCALARS and type(entry) in _SIMPLE:
             self.touch(entry, site, True)
-        entry[key] = value
+            entry[key] = value
+        else:
+            self._done(operator.setitem, ((entry, site, True),), entry, key, value)
 
     def delete_item(self, entry: Any, key: Any, site: int) -> None:
         """An item is deleted."""
-        if type(entry) not in self._plain and self._scheduler.watching:
+        if type(entry) in self._plain or not self._scheduler.watching:
+            del entry[key]
+        elif type(key) in SCALARS and type(entry) in _SIMPLE:
             self.touch(entry, site, True)
-        del entry[key]
+            del entry[key]
+        else:
+            self._done(operator.delitem, ((entry, site, True),), entry, key)
 
     def changing(self, value: Any, target: Any, site: int, operand: int) -> Any:
         """A local name is assigned to with an operator, by `value`."""
@@ -161,27 +190,33 @@ class Contents:
 
     def in_place(self, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
         """The hook for an operator that may change its first value."""
-        scheduler, plain, both = self._scheduler, self._plain, self._both
+        scheduler, plain, both, done = self._scheduler, self._plain, self._both, self._done
 
         def operated(value: Any, operand: Any, site: int, at_operand: int) -> Any:
-            if scheduler.watching and not (type(value) in plain and type(operand) in plain):
+            if not scheduler.watching or (type(value) in plain and type(operand) in plain):
+                return operator(value, operand)
+            if type(value) is list and type(operand) is list:
                 both(operand, value, at_operand, site, True)
-            return operator(value, operand)
+                return operator(value, operand)
+            return done(operator, ((operand, at_operand, False), (value, site, True)), value, operand)
 
         return operated
 
     def operation(self, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, int], Any]:
         """The hook for an operator that changes neither of its values."""
-        scheduler, plain, both = self._scheduler, self._plain, self._both
+        scheduler, plain, touch, done = self._scheduler, self._plain, self.touch, self._done
 
         def operated(one: Any, other: Any, at_one: int, at_other: int) -> Any:
-            if not (type(one) in plain and type(other) in plain) and scheduler.watching:
-                both(one, other, at_one, at_other)
-            return operator(one, other)
+            if (type(one) in plain and type(other) in plain) or not scheduler.watching:
+                return operator(one, other)
+            if type(one) in SCALARS and type(other) in _HASHED:
+                touch(other, at_other, False)
+                return operator(one, other)
+            return done(operator, ((one, at_one, False), (other, at_other, False)), one, other)
 
         return operated
 
-    def _both(self, one: Any, other: Any, at_one: int, at_other: int, changes: bool = False) -> None:
+    def _both(self, one: Any, other: Any, at_one: int, at_other: int, changes: bool) -> None:
         """The two values of an operation are looked into at once; the other is perhaps changed."""
         if type(one) in self._plain:
             self.touch(other, at_other, changes)
@@ -193,6 +228,27 @@ class Contents:
             self.gather(found, other, at_other, changes)
             if found:
                 self._accesses.accessed(found)
+
+    def _done(self, operation: Callable[..., Any], values: tuple[tuple[Any, int, bool], ...], *given: Any) -> Any:
+        """Do an operation that looks into values, or changes them, and may call back into the program."""
+        found: list[Access] = []
+        calling = False
+        for entry, site, writes in values:
+            if type(entry) not in self._plain:
+                self.gather(found, entry, site, writes)
+                calling = calling or site in self._calling
+        call_backs = self._call_backs
+        if calling:
+            return call_backs.during(found, operation, *given)
+        if found:
+            self._accesses.accessed(found)
+        call_backs.entered = False
+        try:
+            return operation(*given)
+        finally:
+            if call_backs.entered:
+                call_backs.notice(*(site for _, site, _ in values))
+            call_backs.entered = True
 
     def each(self, entries: Any, site: int) -> Any:
         """What a loop goes through."""

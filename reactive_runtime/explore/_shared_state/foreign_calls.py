@@ -11,8 +11,9 @@ from typing import Any, Final
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
 from reactive_runtime.explore._shared_state.attributes import Attributes
+from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.contents import MOST_LOOKED_AT, SCALARS, Contents
-from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, PLAIN, Kinds, contents_of
+from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, OPAQUE, PLAIN, Kinds, contents_of
 from reactive_runtime.explore._shared_state.locations import Access, Locations
 from reactive_runtime.explore._shared_state.points import Points
 
@@ -32,7 +33,10 @@ _Before = list[tuple[Any, dict[str, Any]]]
 class ForeignCalls:
     """What such calls have in common. Its fields stay as they are; the holder of the turn owns what they refer to."""
 
-    __slots__ = ("_by_name", "_written", "accesses", "attributes", "contents", "find", "kinds", "plain", "scheduler")
+    __slots__ = (
+        "_by_name", "_written", "accesses", "attributes", "call_backs", "calling", "contents", "find", "kinds", "plain",
+        "scheduler",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class ForeignCalls:
         accesses: Accesses,
         contents: Contents,
         attributes: Attributes,
+        call_backs: CallBacks,
     ) -> None:
         self._by_name, self._written = points.by_name, points.written
         self.scheduler = scheduler
@@ -51,6 +56,7 @@ class ForeignCalls:
         self.accesses = accesses
         self.contents = contents
         self.attributes = attributes
+        self.call_backs, self.calling = call_backs, points.calling
 
     def handed(self, found: list[Access], entries: list[Any], site: int) -> _Before:
         """Code that is not looked into may read and store all attributes that it comes to: gives what they are."""
@@ -106,6 +112,8 @@ class ForeignCall:
         kinds = shared.kinds
         if owner is None and type(called) in METHODS:
             owner = called.__self__
+        elif owner is None:
+            owner = called if kinds.of(type(called)) is OPAQUE else kinds.owner_of(called)
         if type(owner) is ModuleType:
             owner = None
         self._shared = shared
@@ -130,23 +138,30 @@ class ForeignCall:
         if not shared.scheduler.watching:
             return called(*arguments, **keywords)
         found: list[Access] = []
-        self._gather(found, arguments, keywords)
+        calling = site in shared.calling
+        self._gather(found, arguments, keywords, calling)
         before: _Before = []
         if self._reaches_further:
             before = shared.handed(found, [*arguments, *keywords.values(), self._whole], site)
-        if found:
-            shared.accesses.accessed(found)
-        if before:
-            try:
-                return called(*arguments, **keywords)
-            finally:
-                shared.stored_since(before, site)
         if self._calls:
             arguments = tuple(self._shown(x, site) if type(x) in _CALLED else x for x in arguments)
             keywords = {k: self._shown(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
-        return called(*arguments, **keywords)
+        call_backs = shared.call_backs
+        if calling:
+            return call_backs.during(found, called, *arguments, **keywords)
+        if found:
+            shared.accesses.accessed(found)
+        call_backs.entered = False
+        try:
+            return called(*arguments, **keywords)
+        finally:
+            if call_backs.entered and not self._blind:  # which is named anyway
+                call_backs.notice(site)
+            call_backs.entered = True
+            if before:
+                shared.stored_since(before, site)
 
-    def _gather(self, found: list[Access], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    def _gather(self, found: list[Access], arguments: tuple[Any, ...], keywords: dict[str, Any], calling: bool) -> None:
         """What is accessed of the owner, of what it is handed, and outside."""
         shared, owner, site, blind = self._shared, self._owner, self._site, self._blind
         contents, plain = shared.contents, shared.plain
@@ -156,7 +171,7 @@ class ForeignCall:
         for entry in keywords.values():
             if type(entry) not in plain:
                 contents.gather(found, entry, site, self._writes and owner is None, blind)
-        if owner is not None and not (found or self._depth or blind):
+        if owner is not None and not (found or self._depth or blind or calling):
             contents.touch(owner, site, self._writes)
         elif owner is not None:
             contents.gather(found, owner, site, self._writes, blind)

@@ -22,6 +22,7 @@ import inspect
 import io
 import itertools
 import json
+import logging
 import operator
 import os
 import pickle
@@ -49,6 +50,7 @@ from typing import Any, Final
 __all__ = [
     "BUILTIN",
     "CACHE",
+    "CONFIGURED",
     "CONTAINER",
     "FILES",
     "OPAQUE",
@@ -102,7 +104,7 @@ _LOOKING: Final = _words(
     "get keys values items copy index count difference intersection isdisjoint issubset issuperset union"
     " symmetric_difference find rfind startswith endswith decode hex most_common elements total tolist tobytes getvalue"
     " join format __len__ __contains__ __getitem__ __iter__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __reversed__"
-    " __bool__ __repr__ __str__ __sizeof__ __copy__ __reduce_ex__"
+    " __bool__ __repr__ __str__ __sizeof__ __copy__ __reduce_ex__ getenv"
 )
 """Methods that do not change what they are of."""
 
@@ -158,10 +160,10 @@ _FREE: Final = frozenset(
 _MAKES_NOTHING_OF: Final = frozenset(map(id, (type, object, super, property, staticmethod, classmethod, slice, range)))
 
 _TRUSTED: Final = _words(
-    "threading _thread queue _queue concurrent asyncio typing typing_extensions abc _abc types functools _functools"
-    " operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum dataclasses"
-    " inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal fractions"
-    " uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
+    "threading _thread queue _queue concurrent asyncio _asyncio typing typing_extensions abc _abc types functools"
+    " _functools operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum"
+    " dataclasses inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal"
+    " fractions uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
     " pytest _pytest pluggy hypothesis greenlet"
 )
 """Modules that control their own state, have none that is a program's, or whose threads the explorer controls."""
@@ -173,6 +175,22 @@ _OUTSIDE_MODULES: Final = _words(
     "sqlite3 _sqlite3 socket _socket ssl _ssl select subprocess _posixsubprocess mmap dbm _dbm _gdbm shelve"
     " multiprocessing _multiprocessing ctypes _ctypes urllib http ftplib smtplib"
 )
+_SETTINGS: Final = _words("sys gc")
+"""Modules with pairs of functions, of which one gets what the other sets."""
+_PROCESSES: Final = _words("system popen startfile waitpid wait wait3 wait4 posix_spawn posix_spawnp fork_exec")
+_OF_PROCESSES: Final = "·process"
+
+CONFIGURED: Final = {
+    id(logging.Logger.addHandler): "handlers",
+    id(logging.Logger.removeHandler): "handlers",
+    id(logging.Filterer.addFilter): "filters",
+    id(logging.Filterer.removeFilter): "filters",
+    id(logging.Logger.setLevel): "level",
+    id(logging.Handler.setLevel): "level",
+    id(logging.Handler.setFormatter): "formatter",
+}
+"""Methods in modules that are trusted, which change an attribute or what it holds, by id."""
+
 _NO_FILES: Final = _words("getpid getppid cpu_count urandom fspath fsencode fsdecode get_terminal_size")
 
 _STATIC: Final[dict[type, int]] = {
@@ -192,6 +210,8 @@ _STATIC: Final[dict[type, int]] = {
     **dict.fromkeys((weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet), CONTAINER),
     **dict.fromkeys((contextlib.ExitStack, contextlib.AsyncExitStack), CONTAINER),
     GeneratorType: STEPPING,
+    type(os.environ): VIEW,
+    type(io.BytesIO().getbuffer().obj): VIEW,
 }
 
 mro: Final = type.__dict__["__mro__"].__get__
@@ -235,7 +255,8 @@ class Kinds:
         if static is not None:
             return static
         module = module_of(base)
-        if self._is_trusted(module) or module in self._modules or issubclass(base, BaseException | type):
+        in_view = module in self._modules and is_heap(base)  # a type in C has no code that could be rewritten
+        if self._is_trusted(module) or in_view or issubclass(base, BaseException | type):
             return PLAIN
         names = names_of(base)
         functions = [value for value in names.values() if type(value) is FunctionType]
@@ -292,7 +313,12 @@ class Kinds:
 
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""
-        if id(function) in _SHALLOW or id(function) in _DEEP or id(function) in _EVALUATING:
+        if (
+            id(function) in _SHALLOW
+            or id(function) in _DEEP
+            or id(function) in _EVALUATING
+            or id(function) in CONFIGURED
+        ):
             return False
         return self.shows(function) or (type(function) is FunctionType and self._is_trusted(home_of(function) or ""))
 
@@ -343,12 +369,18 @@ class Kinds:
             function = called.__func__ if kind is MethodType else called
             module = (home_of(function) if type(function) is FunctionType else called.__module__) or ""
             name, in_python = called.__qualname__, kind not in BUILTIN
+            if kind is MethodType and type(called.__self__) is type(os.environ) and name == "Mapping.get":
+                return False, None  # it looks once
         else:
             return self.of(kind) == OPAQUE, None
         top = module.partition(".")[0] if type(module) is str else ""
         if top in _OUTSIDE_MODULES:
-            return True, f"·{top.strip('_')}"
+            return True, _outside_of(top)
+        if top in _SETTINGS and name[:3] in ("get", "set") and hasattr(sys.modules[top], f"set{name[3:]}"):
+            return False, f"{top}.{name[3:].strip('_')}"
         if top in _FILE_MODULES:
+            if name in _PROCESSES or name.startswith("spawn"):
+                return True, _OF_PROCESSES
             if name in _NO_FILES or name.startswith("PurePath") or issubclass(kind, type):
                 return False, None
             return in_python and top not in ("os", "pathlib", "genericpath"), "files"
@@ -356,12 +388,25 @@ class Kinds:
             return True, f"package {top}"
         return in_python, None
 
+    @staticmethod
+    def owner_of(called: Any) -> Any:
+        """What a function that has no owner looks into by itself; None: nothing."""
+        return os.environ if called is os.getenv else None
+
+    def base_of(self, entry: Any) -> Any:
+        """What an array in C has its elements in, if that is another object; else None."""
+        for base in mro(type(entry)):
+            place = names_of(base).get("base")
+            if type(place) is GetSetDescriptorType:
+                return place.__get__(entry)
+        return None
+
     def outside(self, kind: type) -> str:
         """The place outside of the program that objects of this type stand for."""
         for base in mro(kind):
             top = module_of(base).partition(".")[0]
             if top in _OUTSIDE_MODULES:
-                return f"·{top.strip('_')}"
+                return _outside_of(top)
         return "files"
 
     def beneath(self, entry: Any) -> list[Any]:
@@ -371,6 +416,8 @@ class Kinds:
             return []
         if kind is memoryview:
             return [entry.obj]
+        if kind is type(os.environ):
+            return [object.__getattribute__(entry, "__dict__")["_data"]]
         found: list[Any] = []
         if issubclass(kind, KeysView | ValuesView | ItemsView) and kind.__module__ != "builtins":
             return [object.__getattribute__(entry, "_mapping")]
@@ -395,7 +442,13 @@ class Kinds:
 
     @staticmethod
     def _is_trusted(module: str) -> bool:
-        return module.partition(".")[0] in _TRUSTED or module.startswith(_TRUSTED_INNER)
+        return (module.partition(".")[0] in _TRUSTED and module != "unittest.mock") or module.startswith(_TRUSTED_INNER)
+
+
+def _outside_of(module: str) -> str:
+    """The place outside of the program that a module works on."""
+    name = module.strip("_")
+    return _OF_PROCESSES if name in ("subprocess", "posixsubprocess", "multiprocessing") else f"·{name}"
 
 
 def is_heap(cls: type) -> bool:
@@ -484,7 +537,7 @@ def home_of(function: FunctionType) -> Any:
 
 def module_of(cls: type) -> str:
     """The name of the module that a class was made in."""
-    module = names_of(cls).get("__module__", "builtins")
+    module = names_of(cls).get("__module__")
     if type(module) is not str:  # a static type of C: it is a part of the name
         module = type.__dict__["__module__"].__get__(cls)
     return module if type(module) is str else ""

@@ -1,8 +1,9 @@
 """What threads access, in one run: an attribute of an object, a built-in container as a whole, a shared name.
 
-Locations live for one run. They keep their objects alive until the run has ended, so that no two of them have the same
-`id`; what has a finaliser, a generator or an object with `__del__`, dies when the program drops it, and takes its
-locations along.
+Locations live for one run. An object that can have weak references dies when the program drops it, and another object
+that gets its `id` has locations of its own. A list, a dict and an object with slots can have none: locations keep such
+objects until the run has ended, or, in programs that see objects die, until `free_the_dead` finds that nothing else
+refers to them.
 
 What is reached in several ways has one location. A name that functions share is one with the attribute of its module.
 Where threads access a mapping of attributes, `__dict__`, all attributes in it have the location of that container:
@@ -11,37 +12,40 @@ from the next run on, since only then it is known from the beginning.
 
 from __future__ import annotations
 
+import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterable
-from types import FunctionType, GeneratorType, ModuleType
+from sys import getrefcount
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
-from reactive_runtime.explore._shared_state.kinds import mapping_of, module_of, mro, names_of
+from reactive_runtime.explore._shared_state.kinds import mapping_of, module_of
 from reactive_runtime.explore._shared_state.points import Points
 
-__all__ = ["Access", "Location", "Locations", "kept"]
+__all__ = ["Access", "Location", "Locations", "reference_to"]
 
 _qualname: Final = type.__dict__["__qualname__"].__get__
+_OF_MEMORY: Final = ("_SimpleCData", "Structure", "Union", "Array", "_Pointer")
 _WHOLE: Final = ("", "next")
 """Of a location: no attribute, but what a container has in it, or what comes next of an iterator."""
 
-_finalised: Final[weakref.WeakKeyDictionary[type, bool]] = weakref.WeakKeyDictionary()
-"""Whether objects of a type have a finaliser; written by the one exploration that runs."""
+_weak_at: Final = type.__dict__["__weakrefoffset__"].__get__
+"""Where objects of a type keep their weak references; 0: they can have none."""
 
 
-def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
-    """What keeps the id of `it` from being given to another object: itself; a weak reference, if it has a finaliser."""
-    kind = type(entry)
-    finalised = _finalised.get(kind)
-    if finalised is None:
-        finalised = kind is GeneratorType or any("__del__" in names_of(base) for base in mro(kind))
-        _finalised[kind] = finalised
-    if not finalised:
-        return entry
-    try:
-        return weakref.ref(entry, gone)
-    except TypeError:  # has slots, and none for this
-        return entry
+def reference_to(entry: Any) -> Callable[[], Any]:
+    """What gives an object back: a weak reference, and None once it is dead; a strong one where no weak one can be."""
+    return weakref.ref(entry) if _weak_at(type(entry)) else itertools.repeat(entry).__next__
+
+
+def _nothing() -> None:
+    """What gives the object of a location that no object stands for."""
+
+
+_an_object: Final = reference_to([])
+_ALONE: Final = getrefcount(_an_object())
+"""References that `free_the_dead` counts to an object that nothing else refers to."""
 
 
 def _title(entry: Any) -> str:
@@ -107,8 +111,8 @@ class Location:
 
     __slots__ = ("blind", "it", "looked", "r", "sites", "stored", "stored_by", "w")
 
-    def __init__(self, entry: Any) -> None:
-        self.it: Any = entry
+    def __init__(self, it: Callable[[], Any]) -> None:
+        self.it = it  # what gives the object
         self.w: int = 0  # chains, as those of stand-ins
         self.r: int = 0
         self.stored_by: int = -1  # the thread that stored last,
@@ -118,6 +122,9 @@ class Location:
         self.blind: set[int] = set()  # where by code that is not looked into
 
 
+_Held = tuple[Callable[[], Any], dict[str, Location]]
+"""What gives an object, and its locations, by attribute."""
+
 Access = tuple[Location, int, bool, Any, str, Any]
 """A location, the site, whether it is changed; the object and the attribute, if any; what is stored."""
 
@@ -125,14 +132,25 @@ Access = tuple[Location, int, bool, Any, str, Any]
 class Locations:
     """The locations of one run. The holder of the turn owns them; between two runs the main thread does."""
 
-    __slots__ = ("_alive", "_namespaces", "_points", "by_key", "by_site", "entered", "mapped", "raced")
+    __slots__ = (
+        "_alive", "_held", "_namespaces", "_of_memory", "_points", "_strong", "by_key", "by_site", "entered", "mapped",
+        "raced",
+    )  # fmt: skip
 
     def __init__(self, points: Points, functions: Iterable[FunctionType]) -> None:
         self._points = points
+        ctypes = sys.modules.get("_ctypes")
+        self._of_memory = (
+            frozenset(map(type, ()))
+            if ctypes is None
+            else frozenset(type(getattr(ctypes, name)) for name in _OF_MEMORY)
+        )  # metaclasses of objects that may stand for the same memory
         self._namespaces = _Namespaces(functions)
-        self._alive: list[Any] = []  # what has a location under its mapping
-        self.by_key: dict[Any, Location] = {}
-        """By the object's id and the attribute, by the name that functions share, or by the place."""
+        self._alive: list[Any] = []  # mappings that objects had before
+        self._held: dict[int, _Held] = {}  # by the id of an object: what gives it, and its locations by attribute
+        self._strong: list[int] = []  # ids of those that are kept
+        self.by_key: dict[str, Location] = {}
+        """By the name that functions share, or by the place."""
         self.mapped: dict[int, _Mapping] = {}
         """By id: mappings that attributes are reached through."""
         self.by_site: dict[int, Location] = {}
@@ -144,15 +162,39 @@ class Locations:
 
     def find(self, entry: Any, name: str) -> Location:
         """The location of an attribute; with a name of `_WHOLE`, of what is in a container, or comes of an iterator."""
-        key = (id(entry), name)
-        location = self.by_key.get(key)
+        it, locations = self._of_object(entry)
+        location = locations.get(name)
         if location is None:
             if self._points.mappings or issubclass(type(entry), ModuleType):
                 location = self._known_otherwise(entry, name)
+            if type(type(entry)) in self._of_memory:
+                location = self.of_place("·ctypes")
             if location is None:
-                location = Location(kept(entry, self._drops(key)))
-            self.by_key[key] = location
+                location = Location(it)
+            locations[name] = location
         return location
+
+    def _of_object(self, entry: Any) -> _Held:
+        """What gives an object, and its locations; none, where it has taken the place of one that is dead."""
+        held = self._held.get(id(entry))
+        if held is None or held[0]() is not entry:
+            it = reference_to(entry)
+            if type(it) is not weakref.ref:
+                self._strong.append(id(entry))
+            held = self._held[id(entry)] = (it, {})
+        return held
+
+    def free_the_dead(self) -> None:
+        """Drop the objects that only locations refer to."""
+        held = self._held
+        while True:
+            dead = next((key for key in self._strong if getrefcount(held[key][0]()) <= _ALONE), None)
+            if dead is None:
+                return
+            self._strong.remove(dead)
+            for location in held[dead][1].values():
+                location.it = _nothing
+            del held[dead]  # a finaliser may run here, whose hooks free others
 
     def of_name(self, key: str) -> Location:
         """The location of a name that functions share: of their module, or of the function around them."""
@@ -164,7 +206,7 @@ class Locations:
             if namespace is not None and _title(namespace) in self._points.mappings:
                 location = self.of_mapping(namespace)
             elif home in ("", file):
-                location = Location(key)
+                location = Location(_nothing)
             else:
                 location = self.of_name(f"{home}:{name}")
             self.by_key[key] = location
@@ -174,16 +216,16 @@ class Locations:
         """The location of something that no object stands for."""
         location = self.by_key.get(place)
         if location is None:
-            location = self.by_key[place] = Location(place)
+            location = self.by_key[place] = Location(_nothing)
         return location
 
     def of_mapping(self, mapping: Any) -> Location:
         """The one location of all that a mapping has in it."""
         mapping = self._namespaces.first(mapping)
-        key = (id(mapping), "")
-        location = self.by_key.get(key)
+        it, locations = self._of_object(mapping)
+        location = locations.get("")
         if location is None:
-            location = self.by_key[key] = Location(mapping)
+            location = locations[""] = Location(it)
         return location
 
     def _known_otherwise(self, entry: Any, name: str) -> Location | None:
@@ -198,13 +240,7 @@ class Locations:
             found = self.of_mapping(whole)
         elif home := namespaces.home(whole):
             found = self.of_name(f"{home}:{name}")
-        if found is not None:
-            self._alive.append(kept(entry, self._drops((id(entry), name))))
         return found
-
-    def _drops(self, key: tuple[int, str]) -> Callable[[Any], object]:
-        """What drops the location when its object dies."""
-        return lambda _: self.by_key.pop(key, None)
 
     # -- mappings of attributes --------------------------------------------------------------------------------
 
@@ -226,7 +262,7 @@ class Locations:
     def takes_over(self, after: Any, before: Any) -> None:
         """An object had its attributes in one mapping, and has them in another: the location stays."""
         self._alive.append(before)
-        self.by_key.setdefault((id(after), ""), self.of_mapping(before))
+        self._of_object(after)[1].setdefault("", self.of_mapping(before))
 
     def compare(self, found: Any) -> None:
         """What has changed in a mapping, since the last look, are attributes that are stored while threads run."""
@@ -252,6 +288,8 @@ class Locations:
                     self._compare(mapping)
             self.mapped.clear()
             self._alive.clear()
+        self._held.clear()
+        self._strong.clear()
         self.by_key.clear()
         self.by_site.clear()
         self.entered = None

@@ -30,10 +30,13 @@ class Points:
 
     __slots__ = (
         "_new",
+        "_new_called_back",
         "_new_of_classes",
         "blind",
         "by_name",
         "called",
+        "called_back",
+        "calling",
         "found",
         "frozen",
         "mappings",
@@ -80,19 +83,32 @@ class Points:
         """Such as are stored nevertheless, while threads run."""
         self.new_methods: set[str] = set()
 
+        self.called_back: set[int] = set()
+        """Operations in C that have called back into the program."""
+        self._new_called_back: set[int] = set()
+        self.calling: set[int] = set()
+        """Those of them that are points: each call back is one as well."""
+
     # -- what is learned ---------------------------------------------------------------------------------------
 
     @property
     def has_more(self) -> bool:
         """Whether there is something to learn."""
         self.pending = {site for site in self.pending if not self.racing[site]}
-        return bool(self.pending or self._new or self.new_methods or self.new_mappings)
+        calling = any(self.racing[site] == POINT for site in self._new_called_back)
+        return bool(self.pending or self._new or self.new_methods or self.new_mappings or calling)
 
     def learn(self) -> None:
         """Make points of what has raced, or waited in a loop, since."""
         if self.pending:
             self.mark(sorted(self.pending))
             self.pending.clear()
+        if self._new_called_back:
+            self.called_back |= self._new_called_back
+            self._new_called_back.clear()
+            known = len(self.calling)
+            self._find_calling()
+            self.found += len(self.calling) - known
         if self.new_methods:
             self.stored_methods |= self.new_methods
             self._new |= self.new_methods
@@ -115,6 +131,7 @@ class Points:
         """What has become a point since is none. What is to be learned is forgotten."""
         racing, written, of_classes, self.found = points
         self.racing[: len(racing)] = racing
+        self._find_calling()
         self.written.intersection_update(written)
         self.of_classes.intersection_update(of_classes)
         self.pending.clear()
@@ -122,6 +139,17 @@ class Points:
         self._new_of_classes.clear()
         self.new_methods.clear()
         self.new_mappings.clear()
+        self._new_called_back.clear()
+
+    def calls_back(self, site: int) -> None:
+        """An operation in C has called back into the program."""
+        if site not in self.called_back:
+            self._new_called_back.add(site)
+
+    def _find_calling(self) -> None:
+        self.calling.intersection_update(self.called_back)
+        for site in self.called_back:
+            (self.calling.add if self.racing[site] == POINT else self.calling.discard)(site)
 
     def write(self, name: str, *, of_class: bool = False) -> None:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
@@ -143,6 +171,7 @@ class Points:
                 self.found += 1
                 self.methods.pop(site, None)
                 self.written.add(SITES[site].what.rpartition(" ")[2].rpartition(".")[2])
+        self._find_calling()
 
     def show(self, yes: bool) -> None:
         """Have `scheduler.step_log` hear of all accesses, also of those that are no points."""

@@ -12,6 +12,7 @@ ones before it:
     contents        what a container, an iterator, a view has in it
     attributes      attributes, also by name and through descriptors
     caches          those of `functools`
+    call_backs      what operations in C call
     foreign_calls   calls of code that is not rewritten
     calls           all other calls, and which are foreign
     patterns        `match`
@@ -23,8 +24,9 @@ They share what one exploration learns (`points`), and what one run accesses (`l
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable
-from types import FunctionType
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 from reactive_runtime.explore._instrument.code_patcher import stored_in
@@ -43,6 +45,7 @@ from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state import accesses as _accesses
 from reactive_runtime.explore._shared_state import attributes as _attributes
 from reactive_runtime.explore._shared_state import caches as _caches
+from reactive_runtime.explore._shared_state import call_backs as _call_backs
 from reactive_runtime.explore._shared_state import calls as _calls
 from reactive_runtime.explore._shared_state import contents as _contents
 from reactive_runtime.explore._shared_state import foreign_calls as _foreign_calls
@@ -50,9 +53,10 @@ from reactive_runtime.explore._shared_state import locations as _locations
 from reactive_runtime.explore._shared_state import loop_turns as _loop_turns
 from reactive_runtime.explore._shared_state import patterns as _patterns
 from reactive_runtime.explore._shared_state import points as _points
-from reactive_runtime.explore._shared_state.accesses import Accesses, place_of
+from reactive_runtime.explore._shared_state.accesses import PACKAGE, Accesses, place_of
 from reactive_runtime.explore._shared_state.attributes import Attributes
 from reactive_runtime.explore._shared_state.caches import Caches
+from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.calls import Calls
 from reactive_runtime.explore._shared_state.contents import Contents
 from reactive_runtime.explore._shared_state.foreign_calls import ForeignCalls
@@ -67,21 +71,26 @@ __all__ = ["HOOK_FILES", "Watcher"]
 HOOK_FILES: Final = frozenset(
     str(module.__file__)
     for module in (
-        _accesses, _attributes, _caches, _calls, _contents, _foreign_calls, _locations, _loop_turns, _patterns,
-        _points,
+        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _foreign_calls, _locations, _loop_turns,
+        _patterns, _points,
     )
 )  # fmt: skip
 """Where the frames stand that a thread has between its program and what that calls."""
 _LONGEST: Final = 60
 """Characters that are shown of a call."""
 
+_OF_DEATH: Final = frozenset({"weakref", "__del__", *weakref.__all__})
+"""Names in programs that see objects die."""
+_NO_HOOKS: Final = frozenset({"entry", "begun", "undisturbed", "valued", "compared", "target", "augmented", "turn"})
+"""Classes, and what looks at the frame that it is called from."""
+
 
 class Watcher(Points):
     """Watches the accesses of one exploration."""
 
     __slots__ = (
-        "_accesses", "_attributes", "_caches", "_calls", "_contents", "_files", "_locations", "_loops", "_patterns",
-        "_scheduler",
+        "_accesses", "_attributes", "_caches", "_call_backs", "_calls", "_contents", "_files", "_locations", "_loops",
+        "_patterns", "_scheduler", "_sees_death",
     )  # fmt: skip
 
     def __init__(
@@ -94,13 +103,17 @@ class Watcher(Points):
         super().__init__()
         self._scheduler = scheduler
         self._files = frozenset(files)
+        functions = list(functions)
+        codes = [function.__code__ for function in functions]
+        self._sees_death = any(_sees_death(code) for code in codes if not code.co_filename.startswith(PACKAGE))
         kinds = Kinds(modules)
         self._locations = locations = Locations(self, functions)
         self._accesses = accesses = Accesses(scheduler, self, locations)
-        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses)
+        self._call_backs = call_backs = accesses.call_backs = CallBacks(scheduler, self, accesses)
+        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses, call_backs)
         self._attributes = attributes = Attributes(scheduler, self, locations, kinds, accesses, contents)
         self._caches = Caches(scheduler, kinds, accesses)
-        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes)
+        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes, call_backs)
         self._calls = Calls(scheduler, self, foreign, self._caches)
         self._patterns = Patterns(scheduler, self, locations, kinds, accesses, contents)
         self._loops = LoopTurns(scheduler, self)
@@ -115,6 +128,7 @@ class Watcher(Points):
         self._loops.begin()
         if not self.frozen:
             self.learn()
+        self._call_backs.begin()
         self.make_room()
 
     def forget(self) -> None:
@@ -136,6 +150,28 @@ class Watcher(Points):
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
+        hooks = self._hooks()
+        if self._sees_death:
+            hooks |= {name: self._freeing(hook) for name, hook in hooks.items() if name not in _NO_HOOKS}
+        return hooks
+
+    def _freeing(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The hook, for a program that sees objects die: they do so when the program drops them."""
+        scheduler, locations = self._scheduler, self._locations
+
+        def freeing(*arguments: Any) -> Any:
+            if not scheduler.watching:
+                return hook(*arguments)
+            if scheduler.step_log is not None:
+                scheduler.step_log.settle()
+            locations.free_the_dead()
+            result = hook(*arguments)
+            locations.free_the_dead()
+            return result
+
+        return freeing
+
+    def _hooks(self) -> dict[str, Any]:
         accesses, attributes, calls, contents = self._accesses, self._attributes, self._calls, self._contents
         return {
             "load": attributes.load,
@@ -148,6 +184,8 @@ class Watcher(Points):
             "call": calls.call,
             "function": calls.function,
             "filled": self._caches.filled,
+            "entry": self._call_backs,
+            "begun": self._call_backs.begun,
             "look": contents.look,
             "item": contents.item,
             "set_item": contents.set_item,
@@ -176,6 +214,15 @@ class Watcher(Points):
             **IDENTITIES,
             **IN_PLACE,
         }
+
+
+def _sees_death(code: CodeType) -> bool:
+    """Whether a function, or one inside of it, may notice that an object dies, by a finaliser or a weak reference."""
+    return not _OF_DEATH.isdisjoint((code.co_name, *code.co_names)) or any(map(_sees_death, _inner(code)))
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    return (item for item in code.co_consts if type(item) is CodeType)
 
 
 def _text(site: Site) -> str:

@@ -19,6 +19,7 @@ import datetime
 import functools
 import gc
 import logging
+import os
 import queue
 import sys
 import threading
@@ -36,7 +37,7 @@ from reactive_runtime._executors import shared_clock
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted
-from reactive_runtime.explore._shared_state.kinds import names_of
+from reactive_runtime.explore._shared_state.kinds import module_of, names_of
 from reactive_runtime.explore._standins import conditions, instrumented, threads
 
 __all__ = ["installed"]
@@ -76,7 +77,12 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     for module in (concurrent.futures, concurrent.futures.thread, primitives):
         yield module, "ThreadPoolExecutor", threads.Pool
     yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
-    yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
+    submit = concurrent.futures.process.ProcessPoolExecutor.submit
+    yield (
+        concurrent.futures.process.ProcessPoolExecutor,
+        "submit",
+        _processes(submit, "a task was submitted to a pool of processes"),
+    )
     yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
     yield concurrent.futures.Future, "__hash__", threads.hash_of_future
     yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
@@ -95,7 +101,14 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "SPINS", 1
     yield shared_clock, "_shared", None
     yield dropping, "active_handler", _outside(dropping.active_handler)
-    yield logging.Logger, "handle", _outside(logging.Logger.handle)
+    yield logging.Logger, "handle", _reporting(logging.Logger.handle)
+    yield logging.Handler, "handle", _of_the_program_or(logging.Handler.handle)
+    for name in ("fork", "forkpty"):
+        if hasattr(os, name):
+            yield os, name, _processes(getattr(os, name), "a process was forked")
+    if (multiprocessing := sys.modules.get("multiprocessing.process")) is not None:
+        start = multiprocessing.BaseProcess.start
+        yield multiprocessing.BaseProcess, "start", _processes(start, "a process was started")
     import asyncio  # takes longer than all the rest
 
     from reactive_runtime.explore._standins import event_loop
@@ -110,8 +123,8 @@ def _for_waiting() -> Any:
     return _new_lock() if instrumented.foreign() else instrumented.Lock()
 
 
-def _outside(report: Callable[..., object]) -> Callable[..., None]:
-    """Something that was there before the program, and has locks of its own: nothing in it is a point.
+def _reporting(report: Callable[..., object]) -> Callable[..., None]:
+    """Something that reports what the program does.
 
     What is reported while a run is taken down says nothing about the program, and is left out; so is what comes of it
     afterwards, and out of garbage, of which it is not known whether its run was taken down.
@@ -124,10 +137,34 @@ def _outside(report: Callable[..., object]) -> Callable[..., None]:
             if not remains or instrumented.foreign():
                 report(*arguments)
         elif not scheduler.aborting:
-            with scheduler.undisturbed():
-                report(*arguments)
+            report(*arguments)
 
     return reported
+
+
+def _outside(report: Callable[..., object]) -> Callable[..., None]:
+    """The same, which was there before the program, and has locks of its own: nothing in it is a point."""
+
+    def undisturbed(*arguments: Any) -> None:
+        scheduler = instrumented.active
+        with contextlib.nullcontext() if scheduler is None or not scheduler.active else scheduler.undisturbed():
+            report(*arguments)
+
+    return _reporting(undisturbed)
+
+
+def _of_the_program_or(handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`Handler.handle`, where nothing is a point in a handler that was there before the program."""
+
+    def handled(self: Any, record: Any) -> Any:
+        scheduler = instrumented.active
+        own = self.lock is None or isinstance(self.lock, instrumented.Lock)
+        if own or scheduler is None or not scheduler.active or instrumented.foreign():
+            return handle(self, record)
+        with scheduler.undisturbed():
+            return handle(self, record)
+
+    return handled
 
 
 def _unless_aborted(hook: Callable[[Any], object]) -> Callable[[Any], None]:
@@ -147,8 +184,15 @@ def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoRe
     )
 
 
-def _processes(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
-    raise ExploreError("a task was submitted to a pool of processes: the explorer orders threads, not processes")
+def _processes(begin: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """What begins a process, or hands work to one, and refuses to do so on an explored thread."""
+
+    def begun(*args: Any, **kwargs: Any) -> Any:
+        if instrumented.foreign():
+            return begin(*args, **kwargs)
+        raise ExploreError(f"{what}: the explorer orders threads, not processes")
+
+    return begun
 
 
 class _Undo:
@@ -233,6 +277,10 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
                     if issubclass(type(owner), type) and type(stand_in) is FunctionType:
                         stand_in = staticmethod(stand_in)  # it is no method, as a function in C is none
                     undo.set_unless_refused(owner, name, stand_in)
+        names = {module.__name__ for module in modules}
+        for handler in [known() for known in logging._handlerList]:  # type: ignore[attr-defined]
+            if handler is not None and module_of(type(handler)) in names:
+                undo.set(handler, "lock", _standing_for(handler.lock, locks, {}, scheduler))
         for owner, name, entry in changes:
             undo.set(owner, name, entry)
         fuse.forget()
