@@ -12,6 +12,7 @@ batch that waits is given back where it is being stopped, and the flow fails, at
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -32,6 +33,7 @@ from reactive_runtime.spark._session.spark_errors import (
     not_stopped,
     spark_error,
 )
+from reactive_runtime.spark._write.values import first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +64,8 @@ def flow_of_stream(
     one_of("from_stream", "mode", get_args(Mode), mode)
     if not df.isStreaming:
         raise TypeError("from_stream: a streaming DataFrame is needed (readStream); for others there is from_dataframe")
+    if trigger is not None:
+        _check_trigger(df, trigger)
 
     def taken(batch: _Batch) -> Flow[Any]:
         all_of_it = flow_of_rows(batch.df, prefetch_partitions, form, batch_rows)
@@ -83,6 +87,17 @@ def flow_of_stream(
         return batches.concat_map(taken).take_until(Flow.create(failing))
 
     return Flow.defer(from_stream)
+
+
+def _check_trigger(df: DataFrame, trigger: Mapping[str, Any]) -> None:
+    """TypeError for a trigger that Spark does not know, ValueError for a value that Spark does not take."""
+    known = inspect.signature(df.writeStream.trigger).parameters
+    if other := [name for name in trigger if name not in known]:
+        raise TypeError(f"from_stream: trigger has no {other[0]!r}, but {', '.join(known)}")
+    try:
+        df.writeStream.trigger(**trigger)
+    except ValueError as error:
+        raise ValueError(f"from_stream: trigger: {first_line(error)}") from error
 
 
 def _error_of(failed: primitives.Future[object]) -> BaseException:

@@ -99,9 +99,9 @@ def map_flow(
 
     Raises:
         TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or a number is none.
-        ValueError: `form` or `on_error` is none of the choices, a number is too small, two columns have one name and
-            are to be dicts, `concurrency` is given without `on_error="column"`, or a `Pipeline` has an operator that
-            would see a part of the rows only (see `by_partition`, `on_error`).
+        ValueError: `form` or `on_error` is none of the choices, a number is too small, two columns of `schema` have
+            one name, or two of `df` have and are to be dicts, `concurrency` is given without `on_error="column"`, or a
+            `Pipeline` has an operator that would see a part of the rows only (see `by_partition`, `on_error`).
         SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the DataFrame or the
             schema has no columns, the session was stopped, or its workers run a Python that can't do it.
 
@@ -123,6 +123,8 @@ def map_flow(
         raise SparkError("map_flow: the DataFrame has no columns, and a task gets no rows without any: select one")
     workers_can("map_flow", df.sparkSession)
     task = _Task("map_flow", fn, schema, form, batch_rows, max_delay, metrics)
+    if name := twice(task.schema.names):
+        raise ValueError(f"map_flow: two columns of the schema are named {name!r}, which Spark can't read: rename one")
     task.form = form_of("map_flow", df, form, batch_rows)
     if on_error == "column":
         task.by_row(df.schema, under_way)

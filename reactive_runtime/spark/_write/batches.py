@@ -13,7 +13,7 @@ from reactive_runtime._core.runtime.arguments import at_least, seconds_of
 from reactive_runtime._flow import Flow
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import is_connected
-from reactive_runtime.spark._write.parquet_settings import Check
+from reactive_runtime.spark._write.kept_in_files import Check
 from reactive_runtime.spark._write.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark._write.values import LARGE, arrow_fields, reader, without_tags, writer
 from reactive_runtime.spark._write.writes import Write

@@ -15,6 +15,7 @@ from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._session.spark_errors import is_connected, not_stopped, spark_error
 from reactive_runtime.spark._session.spark_session import session as made_session
+from reactive_runtime.spark._write.described import described
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,7 +89,7 @@ class Marks:
     def position(self) -> int | None:
         """How many elements of the flow the table has; None where there is no table."""
         try:
-            provider, location = self._described()
+            provider, location, _, _ = described(self._spark, self._table)
         except Exception as error:
             state: Any = getattr(error, "getSqlState", lambda: None)()
             if state in _MISSING or _is_no_delta(error):
@@ -120,11 +121,6 @@ class Marks:
                 f" element {position}: begin it with skip(n) and exactly_once(…, position=n), where n is"
                 " elements_written(…), and write no other flow under that name meanwhile"
             )
-
-    def _described(self) -> tuple[str, str]:
-        found = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._table}").collect()
-        facts = {row[0]: row[1] for row in found}
-        return str(facts.get("Provider", "")).lower(), facts.get("Location", "")
 
     def _of_delta(self, location: str) -> int:
         if is_connected(self._spark):

@@ -78,12 +78,7 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
     if isinstance(schema, pa.Schema):
         return schema
     if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        try:
-            return arrow_fields(_without_lengths(what, _struct(what, schema)))
-        except SparkError:
-            raise
-        except Exception as error:
-            raise SparkError(f"{what}: {schema!r} is no schema of Spark: {first_line(error)}") from error
+        return arrow_fields(_writable(what, _struct(what, schema)))
     if isinstance(schema, type) and (hints := _hints(schema)):
         return pa.schema([_field(what, name, hint, (schema,)) for name, hint in hints.items()])
     raise TypeError(
@@ -104,7 +99,7 @@ def _spark_schema(what: str, schema: Any) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        return _without_lengths(what, _struct(what, schema))
+        return _writable(what, _struct(what, schema))
     try:
         return from_arrow_schema(arrow_schema(what, schema))
     except SparkError:
@@ -113,9 +108,12 @@ def _spark_schema(what: str, schema: Any) -> Any:
         raise SparkError(f"{what}: Spark has no such type: {first_line(error)}") from error
 
 
-def _without_lengths(what: str, schema: Any) -> Any:
-    """The schema; SparkError where a field is a text with a length, which Spark has for tables, and not for rows."""
-    from pyspark.sql.types import CharType, VarcharType
+def _writable(what: str, schema: Any) -> Any:
+    """The schema; SparkError names a field whose type a flow can't write.
+
+    Spark has texts with a length for tables, and not for rows; Arrow lacks intervals of months, for instance.
+    """
+    from pyspark.sql.types import CharType, StructType, VarcharType
 
     for field in schema:
 
@@ -128,6 +126,14 @@ def _without_lengths(what: str, schema: Any) -> Any:
             return kind
 
         mapped(field.dataType, refuse)
+        try:
+            arrow_fields(StructType([field]))
+            writer(field.dataType, nullable=field.nullable)
+        except Exception as error:
+            raise SparkError(
+                f"{what}: field {field.name!r} has the type {field.dataType.simpleString()}, which a flow can't write:"
+                f" {first_line(error)}"
+            ) from error
     return schema
 
 
@@ -207,9 +213,9 @@ class Elements:
     One for each subscription, which it counts the elements of; calls are serial.
     """
 
-    def __init__(self, what: str, schema: Any, checks: Sequence[Callable[[Any], None]] = ()) -> None:
+    def __init__(self, what: str, schema: Any, checks: Sequence[Callable[[str, Any], None]] = ()) -> None:
         struct = spark_schema(what, schema)
-        self._checks = checks  # each is given each column, and raises Misfit
+        self._checks = checks  # each is given each column with its name, and raises Misfit
         self._what = what
         self._schema = arrow_fields(struct)
         self._kinds = [field.dataType for field in struct]
@@ -255,7 +261,7 @@ class Elements:
             try:
                 column = cast(table.column(at), field, kind)
                 for chunk in column.chunks:
-                    self._checked(chunk)
+                    self._checked(field.name, chunk)
                 columns.append(column)
             except Misfit as misfit:
                 why = f"an Arrow batch: {misfit.why}"
@@ -360,14 +366,14 @@ class Elements:
 
     def _column(self, place: int, values: list[Any]) -> Any:
         try:
-            return self._checked(self._writes[place](values, None))
+            return self._checked(self._schema.names[place], self._writes[place](values, None))
         except Misfit as misfit:
             name = f"{self._schema.names[place]}{misfit.path}"
             raise self._misfit(misfit.place, name, misfit.why) from misfit
 
-    def _checked(self, column: Any) -> Any:
+    def _checked(self, name: str, column: Any) -> Any:
         for check in self._checks:
-            check(column)
+            check(name, column)
         return column
 
     def _misfit(self, place: int, name: str, why: str) -> SparkError:

@@ -20,8 +20,8 @@ from reactive_runtime.spark._feed.segments import Segments, folder_of
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import not_stopped
 from reactive_runtime.spark._write.batches import Batches
+from reactive_runtime.spark._write.kept_in_files import Files, checks_of, options_of
 from reactive_runtime.spark._write.marks import Once, marked
-from reactive_runtime.spark._write.parquet_settings import kept_in_parquet
 from reactive_runtime.spark._write.table_sink import SparkTableSink
 from reactive_runtime.spark._write.writes import (
     NO_OPTIONS,
@@ -31,6 +31,7 @@ from reactive_runtime.spark._write.writes import (
     IsThereError,
     Write,
     called,
+    names_of_options,
     no_transaction,
     replacing,
 )
@@ -250,7 +251,7 @@ class SparkSink(Generic[T]):
         """
         sink = self._given("save", format, mode, partitionBy, options)
         to = None if path is None else str(path)
-        return sink._written(lambda writer: writer.save(to), sink._path_of_delta(to))
+        return sink._written(lambda writer: writer.save(to), marks=sink._path_of_delta(to))
 
     def parquet(
         self,
@@ -367,7 +368,7 @@ class SparkSink(Generic[T]):
             SparkError: As of `save`.
         """
         sink = self._given("saveAsTable", format, mode, partitionBy, options)
-        return sink._written(lambda writer: writer.saveAsTable(name), name)
+        return sink._written(lambda writer: writer.saveAsTable(name), marks=name, table=name)
 
     def insertInto(self, tableName: str, *, overwrite: bool | None = None) -> primitives.Future[int]:  # noqa: N802, N803
         """Run the flow, and insert its elements into a table that is there, by the position of the columns.
@@ -384,7 +385,7 @@ class SparkSink(Generic[T]):
             SparkError: Exactly once is asked for, which this write has no way to say in the table.
         """
         sink = self if overwrite is None else self._with(_mode="overwrite" if overwrite else "append")
-        return sink._written(lambda writer: writer.insertInto(tableName), None)
+        return sink._written(lambda writer: writer.insertInto(tableName), table=tableName)
 
     def jdbc(
         self, url: str, table: str, *, mode: str | None = None, properties: Mapping[str, str] | None = None
@@ -408,7 +409,7 @@ class SparkSink(Generic[T]):
         """
         sink = self._given("jdbc", None, mode, None, {})
         given = None if properties is None else dict(properties)
-        return sink._written(lambda writer: writer.jdbc(url, table, properties=given), None, "jdbc")
+        return sink._written(lambda writer: writer.jdbc(url, table, properties=given), format="jdbc")
 
     def foreachBatch(self, func: Callable[[DataFrame, int], object]) -> primitives.Future[int]:  # noqa: N802
         """Run the flow, and call a function with each micro-batch, to merge it into a table, say.
@@ -544,13 +545,28 @@ class SparkSink(Generic[T]):
         return f"delta.`{path.replace('`', '``')}`"
 
     def _written(
-        self, write: Callable[[DataFrameWriter], object], table: str | None, format: str | None = None
+        self,
+        write: Callable[[DataFrameWriter], object],
+        *,
+        table: str | None = None,
+        marks: str | None = None,
+        format: str | None = None,
     ) -> primitives.Future[int]:
-        """Run the flow in the mode of the sink; `write` ends the calls of a writer, which is of the `format`."""
+        """Run the flow in the mode of the sink.
+
+        Args:
+            write: Ends the calls of a writer.
+            table: The table of the catalogue that it writes to.
+            marks: The table as Spark SQL names it, where that can say how many elements of the flow it has.
+            format: What the writer writes in. None: the format of the sink.
+        """
+        spark = self._batches.spark
+        format = format or self._format
 
         def to(mode: str) -> Callable[..., object]:
             def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:
-                return write(called(frame.write.options(**options), self._calls).mode(mode))
+                writer = frame.write.options(**options_of(spark, format), **options)
+                return write(called(writer, self._calls).mode(mode))
 
             return call
 
@@ -558,14 +574,18 @@ class SparkSink(Generic[T]):
             if self._mode == "overwrite":
                 return replacing(to("overwrite"), self._once)
             create = None if self._mode == "append" else to("error")  # as all of PySpark spells it
-            marks = marked(self._once, self._batches.spark, None if create else table)
-            return Append(to("append"), jobs.over, create=create, marks=marks)
+            kept = marked(self._once, spark, None if create else marks)
+            return Append(to("append"), jobs.over, create=create, marks=kept)
 
         return self._batches.written(
             write_of,
-            checks=lambda: kept_in_parquet(self._batches.spark, format or self._format),
+            checks=lambda: checks_of(spark, self._batches.schema, self._files(format, table)),
             nothing=IsThereError if self._mode == "ignore" else (),
         )
+
+    def _files(self, format: str | None, table: str | None) -> Files:
+        partitions = [name for call, names, _ in self._calls if call == "partitionBy" for name in names]
+        return Files(format, table, partitions, names_of_options(self._calls))
 
 
 _MODES: Final = ("append", "overwrite", "ignore", "error", "errorifexists", "default")

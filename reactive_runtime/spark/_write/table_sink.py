@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.public_names import at_home
 from reactive_runtime.spark._write.batches import Batches
+from reactive_runtime.spark._write.kept_in_files import Check, Files, checks_of, options_of
 from reactive_runtime.spark._write.marks import Once, marked
-from reactive_runtime.spark._write.parquet_settings import Check, kept_in_parquet
-from reactive_runtime.spark._write.writes import NO_OPTIONS, Append, Call, called, no_transaction, replacing
+from reactive_runtime.spark._write.writes import (
+    NO_OPTIONS,
+    Append,
+    Call,
+    called,
+    names_of_options,
+    no_transaction,
+    replacing,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -188,15 +196,22 @@ class SparkTableSink(Generic[T]):
         return self._batches.written(lambda _: replacing(self._to(how, *arguments), self._once), checks=self._checks)
 
     def _checks(self) -> Sequence[Check]:
+        by = [str(col) for name, columns, _ in self._calls if name == "partitionedBy" for col in columns]
+        partitions = [name for name in self._batches.schema.names if f"Column<'{name}'>" in by]
+        files = Files(self._format(), self._table, partitions, names_of_options(self._calls))
+        return checks_of(self._batches.spark, self._batches.schema, files)
+
+    def _format(self) -> str | None:
         used = [arguments[0] for name, arguments, _ in self._calls if name == "using"]
-        return kept_in_parquet(self._batches.spark, used[-1] if used else "parquet")
+        return used[-1] if used else None
 
     def _to(self, how: str, *arguments: Any) -> Callable[..., object]:
         # What describes a table is for one that is made: a writer that appends has no use for it.
         calls = [call for call in self._calls if call[0] == "options" or how in _MAKING]
 
         def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:
-            return getattr(called(frame.writeTo(self._table).options(**options), calls), how)(*arguments)
+            writer = frame.writeTo(self._table).options(**options_of(frame.sparkSession, self._format()), **options)
+            return getattr(called(writer, calls), how)(*arguments)
 
         return call
 

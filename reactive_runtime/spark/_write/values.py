@@ -387,7 +387,8 @@ class _PlainWriter:
         """The value as one of the types that Arrow is given: of a class derived from these, and of NumPy."""
         try:
             if not isinstance(value, self._known):
-                value = of_python(value)
+                made = of_python(value)
+                value = made if made is value else self._with_an_hour(made)
             if type(value) in self._takes:
                 return value
             if not isinstance(value, bool):  # an int to Python
@@ -397,6 +398,12 @@ class _PlainWriter:
         except _REFUSED as error:
             raise Misfit(place, "", f"{self._why(value)}: {first_line(error)}") from error
         raise Misfit(place, "", self._why(value))
+
+    def _with_an_hour(self, value: Any) -> Any:
+        """The midnight that a `datetime64` of days stands for, where the column keeps no days."""
+        if type(value) is not datetime.date or datetime.datetime not in self._takes or datetime.date in self._takes:
+            return value
+        return datetime.datetime.combine(value, datetime.time())
 
     def _column(self, values: list[Any]) -> Any:
         import pyarrow as pa

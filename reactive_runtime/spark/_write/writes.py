@@ -31,6 +31,7 @@ __all__ = [
     "Replace",
     "Write",
     "called",
+    "names_of_options",
     "no_transaction",
     "replacing",
 ]
@@ -205,6 +206,11 @@ def called(writer: Any, calls: Iterable[Call]) -> Any:
     for name, arguments, named in calls:
         writer = getattr(writer, name)(*arguments, **named)
     return writer
+
+
+def names_of_options(calls: Iterable[Call]) -> frozenset[str]:
+    """The options that the calls give to a writer, in small letters."""
+    return frozenset(key.lower() for name, _, options in calls if name == "options" for key in options)
 
 
 def no_transaction(options: Mapping[str, Any]) -> None:
