@@ -405,6 +405,20 @@ def test_a_day_that_the_local_clock_left_out_is_refused(spark: Any, monkeypatch:
     time.tzset()
 
 
+def test_a_place_of_another_system_than_its_column_is_refused(spark: Any) -> None:
+    point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
+    for kind, make in (("geometry", types.Geometry), ("geography", types.Geography)):
+        for srid, places in ((4326, [4326]), ("any", [4326] if kind == "geography" else [0, 4326])):
+            rows = Elements("to_spark", f"v {kind}({srid})")
+            for place in places:
+                assert rows.table([(make.fromWKB(point, place),)])["v"].to_pylist()[0]["srid"] == place
+        rows = Elements("to_spark", f"v array<{kind}(4326)>")
+        with pytest.raises(
+            SparkError, match=r"element 0, field 'v\[1\]': .* its SRID is 0, and that of the column 4326"
+        ):
+            rows.table([([None, make.fromWKB(point, 0)],)])
+
+
 @dataclass
 class Order:
     level: Level

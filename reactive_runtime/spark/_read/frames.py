@@ -230,8 +230,6 @@ def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> _Form:
 
 def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, binary: str = "true") -> _Form:
     """The same of batches that are of no DataFrame, whose `schema` is this one."""
-    if form == "batches":
-        return _Form(what, batch_rows, None, "", form)
     if form == "dicts" and (name := twice(schema.names)):
         raise ValueError(f"{what}: dicts would lose a column, since two are named {name!r}: rename one, or use tuples")
     made = _Form(what, batch_rows, schema, binary, form)
@@ -239,7 +237,7 @@ def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, b
         made.reads()
     except Exception as error:
         raise spark_error(what, error) from error
-    return made
+    return made if form != "batches" else _Form(what, batch_rows, None, "", form)
 
 
 class _Form:

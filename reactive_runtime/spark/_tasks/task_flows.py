@@ -32,12 +32,12 @@ from reactive_runtime.spark._tasks.task_output import TaskOutput
 from reactive_runtime.spark._tasks.travel import travels
 from reactive_runtime.spark._tasks.worker_stream import sent
 from reactive_runtime.spark._write.schemas import Elements, spark_schema
-from reactive_runtime.spark._write.values import arrow_fields, mapping_of, names_of, reader, twice
+from reactive_runtime.spark._write.values import arrow_fields, mapped, mapping_of, names_of, reader, twice
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 __all__ = ["OnError", "TaskFlow", "map_flow"]
 
@@ -99,9 +99,10 @@ def map_flow(
 
     Raises:
         TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or a number is none.
-        ValueError: `form` or `on_error` is none of the choices, a number is too small, two columns of `schema` have
-            one name, or two of `df` have and are to be dicts, `concurrency` is given without `on_error="column"`, or a
-            `Pipeline` has an operator that would see a part of the rows only (see `by_partition`, `on_error`).
+        ValueError: `form` or `on_error` is none of the choices, a number is too small, two fields of `schema` have
+            one name, or two columns of `df` have and are to be dicts, `concurrency` is given without
+            `on_error="column"`, or a `Pipeline` has an operator that would see a part of the rows only (see
+            `by_partition`, `on_error`).
         SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the DataFrame or the
             schema has no columns, the session was stopped, or its workers run a Python that can't do it.
 
@@ -123,8 +124,6 @@ def map_flow(
         raise SparkError("map_flow: the DataFrame has no columns, and a task gets no rows without any: select one")
     workers_can("map_flow", df.sparkSession)
     task = _Task("map_flow", fn, schema, form, batch_rows, max_delay, metrics)
-    if name := twice(task.schema.names):
-        raise ValueError(f"map_flow: two columns of the schema are named {name!r}, which Spark can't read: rename one")
     task.form = form_of("map_flow", df, form, batch_rows)
     if on_error == "column":
         task.by_row(df.schema, under_way)
@@ -142,6 +141,18 @@ def map_flow(
 def _can_be_asked_for(name: str) -> bool:
     """Whether PySpark finds a column by its name, as `mapInArrow` does: these it takes for a path, or for all."""
     return not set(name) & set(".`*")
+
+
+def _refuse_doubled(what: str, schema: StructType) -> None:
+    """ValueError for two fields of one name: Spark can't read a batch from a worker where some are."""
+    from pyspark.sql.types import StructType
+
+    def refuse(kind: DataType) -> DataType:
+        if isinstance(kind, StructType) and (name := twice(kind.names)):
+            raise ValueError(f"{what}: two fields of the schema are named {name!r}, which Spark can't read: rename one")
+        return kind
+
+    mapped(schema, refuse)
 
 
 class _Named:
@@ -181,7 +192,7 @@ class TaskFlow:
 
     Raises:
         TypeError: `fn` can't be called, `schema` is no schema, or a number is none.
-        ValueError: `form` is none of the three, or a number is too small.
+        ValueError: `form` is none of the three, a number is too small, or two fields of `schema` have one name.
         SparkError: `fn` can't be pickled (it names what can't), or Spark or Python has no such type.
     """
 
@@ -271,7 +282,7 @@ class _Task:
         self._batch_rows = at_least(what, "batch_rows", 1, batch_rows)
         self._max_delay = seconds_of(what, "max_delay", max_delay)
         self._given: StructType = spark_schema(what, schema)
-        Elements(what, self._given)  # says so where there is a type that can't be made
+        _refuse_doubled(what, self._given)
         self._metrics = metrics
         self._by_row: tuple[StructType, int] | None = None  # errors are a column: the schema of rows, how many at once
         self.schema: StructType = self._given
@@ -283,8 +294,8 @@ class _Task:
             raise ValueError(f"{self._what}: on_error='column' is of rows, and form='batches' has none")
         _refuse_stateful(self._fn, "would see one row only, with on_error='column'")
         self._by_row = rows, under_way
-        self.schema = with_errors(self._what, self._given, rows)
-        Elements(self._what, self.schema)
+        self.schema = spark_schema(self._what, with_errors(self._what, self._given, rows))
+        _refuse_doubled(self._what, self.schema)
 
     # -- in a task, and its thread but for what the flow runs
 

@@ -43,6 +43,7 @@ from reactive_runtime.spark._write.values import (
     mapped,
     mapping_of,
     names_of,
+    nullable_void,
     twice,
     writer,
 )
@@ -134,7 +135,7 @@ def _writable(what: str, schema: Any) -> Any:
                 f"{what}: field {field.name!r} has the type {field.dataType.simpleString()}, which a flow can't write:"
                 f" {first_line(error)}"
             ) from error
-    return schema
+    return mapped(schema, nullable_void)
 
 
 def _struct(what: str, schema: Any) -> Any:

@@ -51,6 +51,7 @@ __all__ = [
     "mapped",
     "mapping_of",
     "names_of",
+    "nullable_void",
     "reader",
     "twice",
     "without_tags",
@@ -129,9 +130,8 @@ def _arrow_type(kind: DataType, zone: str = "UTC", *, large: bool = False) -> An
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
 
-    # What is void may be null, whatever Spark says of it: Arrow knows no other.
     named: dict[str, Any] = {"timezone": zone} if _names_the_zone() else {}
-    made = to_arrow_type(mapped(kind, _nullable_void), **named)
+    made = to_arrow_type(mapped(kind, nullable_void), **named)
     # Spark makes all of them large, those in a variant too; PySpark's own function does not.
     return _enlarged(pa, made) if large else made
 
@@ -144,7 +144,8 @@ def _names_the_zone() -> bool:
     return "timezone" in signature(to_arrow_type).parameters
 
 
-def _nullable_void(kind: DataType) -> DataType:
+def nullable_void(kind: DataType) -> DataType:
+    """The type; one that holds what is void may hold null, whatever Spark says of it: Arrow knows no other."""
     from pyspark.sql.types import ArrayType, MapType, NullType, StructField, StructType
 
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, NullType):
