@@ -169,11 +169,17 @@ def test_a_table_that_is_there_says_what_it_keeps(spark: Any) -> None:
         for write in (sink.insertInto, sink.saveAsTable, lambda table, to=sink.writeTo: to(table).append()):
             with pytest.raises(SparkError, match=rf"element 0, field '[vw]': .*{words}"):
                 write(f"kept_{name}").result(PATIENCE)
+    renamed = Flow.just((1, None, "")).to_spark(spark, "w int, n timestamp, v string")  # it goes by position
+    with pytest.raises(SparkError, match=r"element 0, field 'v': .*partition by another"):
+        renamed.insertInto("kept_parts").result(PATIENCE)
     rows = [row, (2, None, "")]
     sink = Flow.from_iterable(rows).to_spark(spark, "n int, v timestamp, w string").format("csv")
     sink.saveAsTable("kept_whole").result(PATIENCE)
     sink.options(multiLine=True, nullValue="?").saveAsTable("kept_made").result(PATIENCE)
     for name in ("whole", "made"):
         assert list(Flow.from_dataframe(spark.table(f"kept_{name}").orderBy("n"), form="tuples")) == rows
+    anew = Flow.from_iterable(rows).to_spark(spark, "n int, v timestamp, w string").mode("overwrite").format("json")
+    anew.saveAsTable("kept_plain").result(PATIENCE)
+    assert list(Flow.from_dataframe(spark.table("kept_plain").orderBy("n"), form="tuples")) == rows
     for name in made:
         spark.sql(f"DROP TABLE kept_{name}")

@@ -23,7 +23,7 @@ from reactive_runtime._core.runtime import primitives
 from reactive_runtime.spark._read.listener import Listener
 from reactive_runtime.spark._read.spools import Spool
 from reactive_runtime.spark._session.spark_errors import is_connected, not_stopped
-from reactive_runtime.spark._write.values import LARGE, arrow_fields
+from reactive_runtime.spark._write.arrow_types import LARGE, arrow_fields
 
 if TYPE_CHECKING:
     import pyarrow

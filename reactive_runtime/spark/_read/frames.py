@@ -24,7 +24,8 @@ from reactive_runtime.spark._read.arrow_jobs import SMALL, PartitionJobs, batche
 from reactive_runtime.spark._read.spools import Spool
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import a_dataframe, spark_error
-from reactive_runtime.spark._write.values import Read, first_line, mapped, reader, twice
+from reactive_runtime.spark._write.arrow_types import first_line, mapped, twice
+from reactive_runtime.spark._write.column_readers import Read, reader
 
 if TYPE_CHECKING:
     import pyarrow

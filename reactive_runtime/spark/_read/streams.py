@@ -33,7 +33,7 @@ from reactive_runtime.spark._session.spark_errors import (
     not_stopped,
     spark_error,
 )
-from reactive_runtime.spark._write.values import first_line
+from reactive_runtime.spark._write.arrow_types import first_line
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,8 +31,10 @@ from reactive_runtime.spark._tasks.task_metrics import TaskMetrics
 from reactive_runtime.spark._tasks.task_output import TaskOutput
 from reactive_runtime.spark._tasks.travel import travels
 from reactive_runtime.spark._tasks.worker_stream import sent
+from reactive_runtime.spark._write.arrow_types import arrow_fields, mapped, twice
+from reactive_runtime.spark._write.column_readers import reader
 from reactive_runtime.spark._write.schemas import Elements, spark_schema
-from reactive_runtime.spark._write.values import arrow_fields, mapped, mapping_of, names_of, reader, twice
+from reactive_runtime.spark._write.values import mapping_of, names_of
 
 if TYPE_CHECKING:
     import pyarrow

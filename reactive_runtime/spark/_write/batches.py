@@ -13,9 +13,11 @@ from reactive_runtime._core.runtime.arguments import at_least, seconds_of
 from reactive_runtime._flow import Flow
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import is_connected
+from reactive_runtime.spark._write.arrow_types import LARGE, arrow_fields, without_tags
+from reactive_runtime.spark._write.column_readers import reader
 from reactive_runtime.spark._write.kept_in_files import Check
 from reactive_runtime.spark._write.schemas import Elements, arrow_schema, spark_schema
-from reactive_runtime.spark._write.values import LARGE, arrow_fields, reader, without_tags, writer
+from reactive_runtime.spark._write.values import writer
 from reactive_runtime.spark._write.writes import Write
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._support.shown import shown
+from reactive_runtime.spark._write.arrow_types import twice
 from reactive_runtime.spark._write.plain_values import grain_of, too_fine
-from reactive_runtime.spark._write.values import DOUBLED, Misfit, doubled, in_range, twice
+from reactive_runtime.spark._write.values import DOUBLED, Misfit, doubled, in_range
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

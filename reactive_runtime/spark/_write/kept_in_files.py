@@ -64,6 +64,10 @@ class Files(NamedTuple):
     """The columns that the sink was given to partition by."""
     options: frozenset[str] = frozenset()
     """The names of the options that the sink was given, in small letters."""
+    by_position: bool = False
+    """Whether the sink writes to the columns of the table by their position; those of its partitions are the last."""
+    anew: bool = False
+    """Whether the sink makes the table anew, where one is there: that one does not count then."""
 
 
 def options_of(spark: SparkSession, format: str | None) -> dict[str, str]:
@@ -85,14 +89,16 @@ def options_of(spark: SparkSession, format: str | None) -> dict[str, str]:
 def checks_of(spark: SparkSession, schema: StructType, files: Files) -> list[Check]:
     """The checks of each column before it is written; SparkError where the format has no room for a type."""
     found = None
-    if files.table is not None:
+    if files.table is not None and not files.anew:
         with suppress(Exception):  # it is not there yet, or the write says what is wrong
             found = described(spark, files.table)
     if found is None:
         format, partitions = _format(spark, files.format), files.partitions
         options = files.options | set(map(str.lower, options_of(spark, files.format)))
     else:
-        format, partitions, options = found.provider, (*files.partitions, *found.partitions), found.options
+        format, partitions, options = found.provider, found.partitions, found.options
+        if files.by_position:
+            partitions = tuple(schema.names[len(schema) - len(partitions) :])
     by_folder = {name.lower() for name in partitions} if format != "iceberg" else set()
     in_files = [field for field in schema if field.name.lower() not in by_folder]
     refused: dict[str, list[_Refused]] = {}

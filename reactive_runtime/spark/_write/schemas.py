@@ -35,18 +35,9 @@ from typing import (
 
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark._write.arrow_types import arrow_fields, first_line, mapped, nullable_void, twice
 from reactive_runtime.spark._write.casts import cast
-from reactive_runtime.spark._write.values import (
-    Misfit,
-    arrow_fields,
-    first_line,
-    mapped,
-    mapping_of,
-    names_of,
-    nullable_void,
-    twice,
-    writer,
-)
+from reactive_runtime.spark._write.values import Misfit, mapping_of, names_of, writer
 
 if TYPE_CHECKING:
     import pyarrow

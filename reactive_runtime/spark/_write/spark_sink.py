@@ -49,19 +49,25 @@ _LOOK: Final = 0.05
 
 
 class SparkSink(Generic[T]):
-    """Where the elements of a flow go, in Spark; made by `Flow.to_spark`. Nothing runs before a method writes.
+    """A writer of the elements of a flow into Spark; made by `Flow.to_spark`. Nothing runs before a method writes.
 
-    It is to a flow what `DataFrameWriter` is to a DataFrame, and its methods are spelt as they are there. Those that
-    choose, such as `format`, `mode`, `option`, `partitionBy`, give another sink, and leave this one as it is. Those
-    that write, such as `save`, `saveAsTable`, `insertInto`, `jdbc`, run the flow.
+    It is to a flow what `DataFrameWriter` is to a DataFrame, and its methods are spelt as they are there.
 
-    In mode "append", which is what a flow is written in where none is given, each micro-batch is one job of Spark,
-    whose rows are there when it is committed. One that fails is written once more, and the error goes to the hook; when
-    that fails too, the flow is cancelled, and the future has the error. In mode "error" and "ignore" the first
-    micro-batch is written so, and the others are appended. In mode "overwrite" all of the flow is one write, at its
-    end: until then what was there stays.
+    Methods that choose, such as `format`, `mode`, `option`, `partitionBy`, return another sink, and leave this one as
+    it is. One that takes columns raises SparkError where the schema lacks one. One that takes options raises ValueError
+    for an option with which Delta would leave out all batches but the first.
 
-    A flow without elements makes the table or the folder, as a DataFrame without rows does.
+    Methods that write, such as `save`, `saveAsTable`, `insertInto`, `jdbc`, run the flow. Each returns a future as
+    `save` does, raises the errors of `save`, and has the demand, the cancellation and the threads of `save`.
+
+    In mode "append", the default, each micro-batch is one job of Spark, whose rows are there when Spark has committed
+    it. The sink writes a batch that fails once more, and the hook gets the error; when that fails too, the sink cancels
+    the flow, and the future has the error. In mode "error" and "ignore" the sink writes the first micro-batch so, and
+    appends the others. In mode "overwrite" the sink makes one write of all of the flow, at its end: until then what was
+    there stays.
+
+    A flow without elements makes the table or the folder, as a DataFrame without rows does. A value that the files of
+    a format would change is an error, in the future, before its batch is written.
     """
 
     def __init__(
@@ -78,9 +84,6 @@ class SparkSink(Generic[T]):
 
         Args:
             source: The name of a format of Spark.
-
-        Returns:
-            Another sink.
         """
         return self._with(_format=source, _calls=(*self._calls, ("format", (source,), {})))
 
@@ -89,9 +92,6 @@ class SparkSink(Generic[T]):
 
         Args:
             saveMode: "append", "overwrite", "ignore", "error" or "errorifexists", as the modes of Spark.
-
-        Returns:
-            Another sink.
 
         Raises:
             ValueError: There is no such mode.
@@ -107,9 +107,6 @@ class SparkSink(Generic[T]):
             key: The name of the option.
             value: A str, a number or a bool.
 
-        Returns:
-            Another sink.
-
         Raises:
             ValueError: The option would have all batches but the first left out.
         """
@@ -120,12 +117,6 @@ class SparkSink(Generic[T]):
 
         Args:
             **options: As for `option`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            ValueError: As of `option`.
         """
         no_transaction(options)
         return self._with(_calls=(*self._calls, ("options", (), options)))
@@ -135,9 +126,6 @@ class SparkSink(Generic[T]):
 
         Args:
             *cols: Names of columns, or one list of them.
-
-        Returns:
-            Another sink.
 
         Raises:
             SparkError: The schema has no such column.
@@ -150,12 +138,6 @@ class SparkSink(Generic[T]):
         Args:
             numBuckets: How many buckets.
             *cols: As for `partitionBy`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            SparkError: As of `partitionBy`.
         """
         sink = self._laid_out("bucketBy", *_names(cols))
         return sink._with(_calls=(*self._calls, ("bucketBy", (numBuckets, *_names(cols)), {})))
@@ -165,12 +147,6 @@ class SparkSink(Generic[T]):
 
         Args:
             *cols: As for `partitionBy`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            SparkError: As of `partitionBy`.
         """
         return self._laid_out("sortBy", *_names(cols))
 
@@ -179,12 +155,6 @@ class SparkSink(Generic[T]):
 
         Args:
             *cols: As for `partitionBy`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            SparkError: As of `partitionBy`.
         """
         return self._laid_out("clusterBy", *_names(cols))
 
@@ -268,14 +238,6 @@ class SparkSink(Generic[T]):
             mode: As for `save`.
             partitionBy: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("parquet", "parquet", mode, partitionBy, options).save(path)
 
@@ -294,14 +256,6 @@ class SparkSink(Generic[T]):
             mode: As for `save`.
             partitionBy: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("orc", "orc", mode, partitionBy, options).save(path)
 
@@ -312,14 +266,6 @@ class SparkSink(Generic[T]):
             path: As for `parquet`.
             mode: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("json", "json", mode, None, options).save(path)
 
@@ -330,14 +276,6 @@ class SparkSink(Generic[T]):
             path: As for `parquet`.
             mode: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("csv", "csv", mode, None, options).save(path)
 
@@ -358,14 +296,6 @@ class SparkSink(Generic[T]):
             mode: As for `save`.
             partitionBy: As for `save`; the columns of a table that is there, in its order.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         sink = self._given("saveAsTable", format, mode, partitionBy, options)
         return sink._written(lambda writer: writer.saveAsTable(name), marks=name, table=name)
@@ -378,14 +308,11 @@ class SparkSink(Generic[T]):
             overwrite: Whether to replace what it has, or, with `spark.sql.sources.partitionOverwriteMode` set to
                 "dynamic", the partitions that the elements are in. None: whether the mode is "overwrite".
 
-        Returns:
-            As of `save`.
-
         Raises:
             SparkError: Exactly once is asked for, which this write has no way to say in the table.
         """
         sink = self if overwrite is None else self._with(_mode="overwrite" if overwrite else "append")
-        return sink._written(lambda writer: writer.insertInto(tableName), table=tableName)
+        return sink._written(lambda writer: writer.insertInto(tableName), table=tableName, by_position=True)
 
     def jdbc(
         self, url: str, table: str, *, mode: str | None = None, properties: Mapping[str, str] | None = None
@@ -399,13 +326,6 @@ class SparkSink(Generic[T]):
             table: The name of the table there, which is made if there is none.
             mode: As for `save`.
             properties: What the connection is made with: user, password, driver.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            ValueError: As of `save`.
-            SparkError: Exactly once is asked for.
         """
         sink = self._given("jdbc", None, mode, None, {})
         given = None if properties is None else dict(properties)
@@ -424,12 +344,6 @@ class SparkSink(Generic[T]):
         Raises:
             TypeError: `func` can't be called, or is a coroutine function.
             SparkError: The sink has settings of a writer, which this does not use.
-
-        Demand:
-            As of `save`.
-
-        Cancellation:
-            As of `save`.
 
         Thread:
             `func` is called on a thread of the sink, one call at a time.
@@ -551,6 +465,7 @@ class SparkSink(Generic[T]):
         table: str | None = None,
         marks: str | None = None,
         format: str | None = None,
+        by_position: bool = False,
     ) -> primitives.Future[int]:
         """Run the flow in the mode of the sink.
 
@@ -559,9 +474,13 @@ class SparkSink(Generic[T]):
             table: The table of the catalogue that it writes to.
             marks: The table as Spark SQL names it, where that can say how many elements of the flow it has.
             format: What the writer writes in. None: the format of the sink.
+            by_position: Whether it writes to the columns of the table by their position, and not by their names.
         """
         spark = self._batches.spark
         format = format or self._format
+        partitions = [name for call, names, _ in self._calls if call == "partitionBy" for name in names]
+        anew = self._mode == "overwrite" and not by_position
+        files = Files(format, table, partitions, names_of_options(self._calls), by_position, anew)
 
         def to(mode: str) -> Callable[..., object]:
             def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:
@@ -579,13 +498,9 @@ class SparkSink(Generic[T]):
 
         return self._batches.written(
             write_of,
-            checks=lambda: checks_of(spark, self._batches.schema, self._files(format, table)),
+            checks=lambda: checks_of(spark, self._batches.schema, files),
             nothing=IsThereError if self._mode == "ignore" else (),
         )
-
-    def _files(self, format: str | None, table: str | None) -> Files:
-        partitions = [name for call, names, _ in self._calls if call == "partitionBy" for name in names]
-        return Files(format, table, partitions, names_of_options(self._calls))
 
 
 _MODES: Final = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
