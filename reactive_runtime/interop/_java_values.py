@@ -46,7 +46,7 @@ class _Detaching:
 
 
 class _ThisThread(primitives.ThreadLocal):
-    """What each thread knows of itself."""
+    """State of each thread."""
 
     detaching: _Detaching | None = None
 
@@ -147,7 +147,7 @@ _METHODS: Final = {"equals": _equals, "hashCode": _hash_code, "toString": _to_st
 
 
 def text_of(item: object, shown: Callable[[object], str]) -> str:
-    r"""What `str` or `repr` gives, where it gives something. A lone surrogate is written as `\udc80`."""
+    r"""The text that `str` or `repr` gives, where it gives one. A lone surrogate is written as `\udc80`."""
     try:
         text = shown(item)
     except Exception as raised:
@@ -156,7 +156,7 @@ def text_of(item: object, shown: Callable[[object], str]) -> str:
 
 
 def described_by_java(item: Any) -> str:
-    """What `toString` gives, where it gives something."""
+    """The text that `toString` gives, where it gives one."""
     entering_java()
     try:
         return _str_of(item.toString())
@@ -267,7 +267,7 @@ def _null_pointer(message: str) -> Any:
 
 
 class Raising:
-    """What Python raises out of a method that Java has called, Java gets as a Throwable."""
+    """Raises an exception of Python as a Throwable, out of a method that Java has called."""
 
     def __enter__(self) -> None:
         return

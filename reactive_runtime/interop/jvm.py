@@ -23,8 +23,8 @@ are compared by `==` and `hash`.
 
 Each heap has a garbage collector of its own, and neither sees a cycle through both. So a subscriber of Python is
 released here when its stream has ended or was cancelled (3.13), and a stream that does neither is kept; a subscription
-of Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. What a Java
-method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
+of Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. Python gets
+the exception of a Java method as it is. An item that breaks the rules on one side breaks them on the other.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def to_java(item: Any, *, api: Api = "reactive-streams") -> Any:
 
     Args:
         item: The publisher, subscriber or processor.
-        api: Whose interfaces: "reactive-streams" for `org.reactivestreams`, whose jar has to be on the class path, or
+        api: The interfaces: "reactive-streams" for `org.reactivestreams`, whose jar has to be on the class path, or
             "flow" for `java.util.concurrent.Flow`.
 
     Returns:
@@ -138,7 +138,7 @@ def from_java(item: Any) -> Any:
     """A publisher, subscriber or processor of Java, of either API, as Python sees it.
 
     Args:
-        item: A Java object. What was handed to Java by `to_java` comes back as a view of that.
+        item: A Java object. An object that `to_java` handed to Java comes back as a view of that.
 
     Returns:
         An object with the methods of `Publisher`, `Subscriber` or `Processor`.
@@ -185,7 +185,7 @@ def _proxy(api: Api, kind: str, target: object) -> Any:
 
 
 def _as(api: Api, kind: str, item: Any) -> Any:
-    """What Java hands to Python: JPype gives back a proxy of ours as such, with no methods of Java's to call."""
+    """The item as its interface of Java: JPype gives back a proxy of ours as such, without methods of Java to call."""
     return jpype.JObject(item, jpype.JClass(PACKAGES[api] + kind)) if isinstance(item, jpype.JProxy) else item
 
 
@@ -272,7 +272,7 @@ class _JavaSubscriber:
 
 
 class _Gone:
-    """What hears of late signals in the place of a subscriber that is gone."""
+    """Hears late signals in the place of a subscriber that is gone."""
 
     shown_as: Final = "subscriber that is gone"
 
@@ -295,11 +295,11 @@ _GONE: Final = _Gone()
 
 
 def _no_subscriber() -> None:
-    """What a weak reference gives when its target is gone."""
+    """Stands for a weak reference whose target is gone."""
 
 
 def _nothing_to_release() -> None:
-    """What the end of a subscription releases that its subscriber did not take."""
+    """Releases nothing, at the end of a subscription that its subscriber did not take."""
 
 
 class _JavaProcessor(_JavaPublisher, _JavaSubscriber):

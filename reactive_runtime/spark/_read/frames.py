@@ -40,8 +40,8 @@ _MOST: Final = 64
 """Partitions of one job, at the most."""
 
 _GRACE: Final = 0.05
-"""Seconds in which a task that sends batches stops by itself. It is interrupted then: where that finds it while it
-writes a batch, Spark does not give back the memory of that batch."""
+"""Seconds that a task which sends batches has to stop before Spark interrupts it: Spark does not give back the memory
+of a batch whose write it interrupts."""
 
 
 def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows: int) -> Flow[Any]:
@@ -213,7 +213,7 @@ _BYTEARRAYS: Final = "spark.sql.execution.pyspark.binaryAsBytes"
 
 
 def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> _Form:
-    """What makes the elements of a DataFrame's batches. It can be pickled.
+    """The function that makes the elements of a DataFrame's batches. It can be pickled.
 
     Args:
         what: The operator, for errors.

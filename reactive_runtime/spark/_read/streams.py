@@ -6,8 +6,8 @@ The query hands over one micro-batch at a time and waits, on a thread of its own
 taken; only then does Spark commit it. So demand holds the query back, and what was not taken comes again.
 
 Spark says of a query that has ended whether it has failed, but not whether it came to its own end or was stopped, and
-of one that is being stopped nothing at all before its batch is given back. So the query is looked at while it runs: a
-batch that waits is given back where it is being stopped, and the flow fails, at once.
+of one that is being stopped nothing at all before its batch is given back. So a thread watches the
+query while it runs: where the query is being stopped, that thread gives back the batch that waits, and the flow fails.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class _Batch:
 _IS_IT: Final = "if it is that of another query, use another folder"
 
 _LOOK: Final = 0.2
-"""Seconds after which a query is looked at again: Spark does not say when it is being stopped."""
+"""Seconds between two looks at a query: Spark does not say when it is being stopped."""
 
 _runs: dict[str, _Query] = {}  # _runs_lock; those that run, by checkpoint
 

@@ -32,7 +32,7 @@ ERROR: Final = "_error"
 
 
 class Outcome(NamedTuple):
-    """What became of a row: a value, or an error."""
+    """The end of a row: a value, or an error."""
 
     row: Any
     value: Any

@@ -87,7 +87,7 @@ def map_flow(
         fn: Is given the rows of a partition as a flow, and returns a flow of what becomes rows: mappings, sequences,
             objects, or Arrow batches; see `reactive_runtime.spark._write.schemas`.
         schema: Of the rows that the flow gives; as `reactive_runtime.spark._write.schemas` takes it.
-        form: What an element is: "dicts", as `Flow.from_dataframe` has it, "tuples", or "batches" of Arrow.
+        form: The kind of an element: "dicts", as `Flow.from_dataframe` has it, "tuples", or "batches" of Arrow.
         batch_rows: How many rows go on as one batch, at most, 1 or more.
         max_delay: After how many seconds a row goes on in a batch that is not full; from 0.
         on_error: "fail": the task fails. "column": a row that fails becomes a row with an error.
@@ -186,7 +186,7 @@ class TaskFlow:
         fn: Is given the rows as a flow, one flow for each table, and returns a flow of what becomes rows: mappings,
             sequences, objects, or Arrow batches.
         schema: Of the rows that the flow gives; as `reactive_runtime.spark._write.schemas` takes it.
-        form: What an element is: "dicts", "tuples", or "batches" of Arrow; the types of their values are those that
+        form: The kind of an element: "dicts", "tuples", or "batches" of Arrow; the types of their values are those that
             Arrow has.
         batch_rows: How many rows go on as one batch, at most, 1 or more.
         max_delay: After how many seconds a row goes on in a batch that is not full; from 0. It is for `batches`.
@@ -266,7 +266,7 @@ class TaskFlow:
 
 
 class _Task:
-    """What travels to the tasks."""
+    """A flow and its settings, which travel to the tasks."""
 
     def __init__(
         self,
@@ -371,7 +371,7 @@ class _Task:
 
     @contextmanager
     def _running(self, taken: Sequence[TaskInput]) -> Iterator[_Running]:
-        """What is begun in the block has ended after it, and what it did is counted, in whichever way it ends."""
+        """End all executors that the block begins, and report its counts, in whichever way it ends."""
         with Scope() as scope:
             running = _Running(scope, taken, self._metrics)
             dropping.listen_to_retries(running.retries.add)
@@ -455,7 +455,7 @@ def _in_lists(elements: Iterable[Any], most: int) -> Iterator[list[Any]]:
 
 
 def _values(element: Any, names: Sequence[str]) -> Iterable[Any]:
-    """What an element has for each field of the schema; ValueError where it has other fields."""
+    """The values of an element for the fields of the schema; ValueError where it has other fields."""
     if isinstance(element, tuple) and (own := names_of(element)) is not None and own != list(names):
         element = mapping_of(element, own)
     if isinstance(element, Mapping):

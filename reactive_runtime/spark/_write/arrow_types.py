@@ -28,7 +28,7 @@ def twice(names: Iterable[str]) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, on one line."""
+    """The first line of the text of an error."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 

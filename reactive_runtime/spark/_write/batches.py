@@ -57,8 +57,8 @@ class Batches(Generic[T]):
     ) -> primitives.Future[int]:
         """Each batch as a DataFrame to `write_of(jobs)`; how many elements that were.
 
-        Each column is looked at with `checks` before it is written. An error of the kind `nothing` is the end, and
-        counts as none.
+        Each column goes through `checks` before Spark writes it. An error of the kind `nothing` is the end, and counts
+        as none.
         """
         jobs = Jobs(self.spark, "to_spark", 2)
         try:
@@ -125,7 +125,7 @@ _without_limit = primitives.Lock()  # the setting of a session that has none, wh
 
 
 def _frame_of(spark: SparkSession, table: pyarrow.Table, schema: StructType) -> DataFrame:
-    """The table as a DataFrame, with two settings as well with which PySpark by itself can't make one."""
+    """The table as a DataFrame, also with two settings with which PySpark alone can't make one."""
     bare = without_tags(schema)
     if bare == schema or spark.conf.get(LARGE, "false") != "true":
         return _limited(spark, table, schema)

@@ -12,7 +12,7 @@ __all__ = ["Described", "described"]
 
 
 class Described(NamedTuple):
-    """What Spark says of a table that is there."""
+    """The facts that Spark reports of a table."""
 
     provider: str
     """The format, in small letters; empty where Spark does not say it."""
@@ -25,7 +25,7 @@ class Described(NamedTuple):
 
 
 def described(spark: SparkSession, table: str) -> Described:
-    """What Spark says of a table; the error of Spark where there is none."""
+    """The facts that Spark reports of a table; raises the error of Spark where there is none."""
     rows = [tuple(row) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()]
     names = [row[0] for row in rows]
     facts = {row[0]: row[1] or "" for row in rows}

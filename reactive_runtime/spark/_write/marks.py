@@ -27,7 +27,7 @@ _APP: Final = "reactive-runtime.app"
 _ELEMENTS: Final = "reactive-runtime.elements"
 
 _MISSING: Final = ("42P01", "42704")
-"""What SQL says where a table, or the schema it would be in, is not there."""
+"""States of SQL where a table, or the schema it would be in, is not there."""
 
 
 def elements_written(table: str, app: str, *, session: SparkSession | None = None) -> int:
@@ -35,7 +35,7 @@ def elements_written(table: str, app: str, *, session: SparkSession | None = Non
 
     Args:
         table: The name of a table of Delta or Iceberg; a path of Delta as Spark SQL has it, ``delta.`/data/orders```.
-        app: What the flow was called in `SparkSink.exactly_once`.
+        app: The name of the flow in `SparkSink.exactly_once`.
         session: The session that reads. None: that of `session()`, which is the one there is.
 
     Returns:
@@ -57,10 +57,10 @@ def elements_written(table: str, app: str, *, session: SparkSession | None = Non
 
 @dataclass(frozen=True)
 class Once:
-    """That each element should be in the table once."""
+    """The promise that each element is in the table once."""
 
     app: str
-    """What the flow is called in the table."""
+    """The name of the flow in the table."""
     position: int
     """How many of its elements are there already."""
 
@@ -76,7 +76,7 @@ def marked(once: Once | None, spark: SparkSession, table: str | None) -> Marks |
 
 
 class Marks:
-    """What a table says of one flow. It may be used on any thread."""
+    """The marks of one flow in a table. Any thread may use it."""
 
     def __init__(self, what: str, spark: SparkSession, table: str, once: Once) -> None:
         self._what = what
@@ -105,7 +105,7 @@ class Marks:
         )
 
     def options(self, position: int) -> dict[str, str]:
-        """What the writer of a batch is given, after which the table has so many elements."""
+        """The options for the writer of a batch after which the table has so many elements."""
         return {
             "txnAppId": self._app,
             "txnVersion": str(position),

@@ -45,7 +45,7 @@ __all__ = ["SparkFeed", "SparkSink"]
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds after which the folder is looked at again, where it has no room: Spark does not say that it removed one."""
+"""Seconds between two looks for room in the folder: Spark does not say that it removed a segment."""
 
 
 class SparkSink(Generic[T]):
@@ -166,7 +166,7 @@ class SparkSink(Generic[T]):
         element is an error before anything is written.
 
         Args:
-            app: What the flow is called in the table. One flow at a time has that name.
+            app: The name of the flow in the table. One flow at a time has that name.
             position: The number of the element that this flow begins with: how many of its elements are in the table.
 
         Returns:
@@ -325,7 +325,7 @@ class SparkSink(Generic[T]):
             url: The address of the database: `jdbc:…`.
             table: The name of the table there, which is made if there is none.
             mode: As for `save`.
-            properties: What the connection is made with: user, password, driver.
+            properties: Properties of the connection: user, password, driver.
         """
         sink = self._given("jdbc", None, mode, None, {})
         given = None if properties is None else dict(properties)
@@ -374,7 +374,7 @@ class SparkSink(Generic[T]):
     def stream(self, folder: str | Path, *, segments: int = 4) -> SparkFeed:
         """Run the flow, and keep its elements in `folder` until a streaming query has taken them.
 
-        Each micro-batch is a segment, a Parquet file. What is in the folder survives the end of either process:
+        Each micro-batch is a segment, a Parquet file. The segments survive the end of either process:
         `elements_fed(folder)` says how many elements a flow that is begun again should skip. One flow at a time feeds a
         folder, which it holds a lock of, and one query empties it: with the DataFrame that is returned, or in another
         process with that of `read_feed`.
@@ -473,7 +473,7 @@ class SparkSink(Generic[T]):
             write: Ends the calls of a writer.
             table: The table of the catalogue that it writes to.
             marks: The table as Spark SQL names it, where that can say how many elements of the flow it has.
-            format: What the writer writes in. None: the format of the sink.
+            format: The format of the writer. None: that of the sink.
             by_position: Whether it writes to the columns of the table by their position, and not by their names.
         """
         spark = self._batches.spark
@@ -514,7 +514,7 @@ _PARAMETERS: Final = {
     _bare(name): name
     for name in ("mode", "format", "partitionBy", "bucketBy", "sortBy", "clusterBy", "overwrite", "properties")
 }
-"""What an option is not, by itself or misspelt."""
+"""Names that are no options, also where they are misspelt."""
 
 
 def _names(cols: Sequence[str | Sequence[str]]) -> list[str]:
@@ -526,7 +526,7 @@ class SparkFeed:
 
     def __init__(self, dataframe: DataFrame, done: primitives.Future[int], position: int, kept: Segments) -> None:
         self.dataframe = dataframe
-        """What the flow feeds: a streaming DataFrame, for one query, which should have a checkpoint."""
+        """The streaming DataFrame that the flow feeds, for one query, which should have a checkpoint."""
         self.done = done
         """Has the number of elements that were put into segments, at the end of the flow, or its error. Cancelling it
         ends the flow; what is in segments stays."""

@@ -154,7 +154,7 @@ class SparkTableSink(Generic[T]):
         return used[-1] if used else None
 
     def _to(self, how: str, *arguments: Any) -> Callable[..., object]:
-        # What describes a table is for one that is made: a writer that appends has no use for it.
+        # A writer that appends takes no description of a table.
         calls = [call for call in self._calls if call[0] == "options" or how in _MAKING]
 
         def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:

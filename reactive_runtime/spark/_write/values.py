@@ -332,7 +332,7 @@ def mapping_of(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _fields_of(value: Any, names: Sequence[str], required: Iterable[str]) -> Sequence[Any]:
-    """What a value has for each of the names; Misfit where it lacks one, or has others.
+    """The fields of a value for the names; Misfit where it lacks one, or has others.
 
     A mapping may lack one that is not required, if all in it is known: what is not would be one misspelt. So may a
     `Row` with names.
