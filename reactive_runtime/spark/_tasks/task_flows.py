@@ -47,9 +47,6 @@ OnError = Literal["fail", "column"]
 
 _ON_ERROR: Final[tuple[OnError, ...]] = ("fail", "column")
 
-_UNDER_WAY: Final = 16
-"""Rows under way at once, where each is a flow of its own."""
-
 
 def map_flow(
     df: DataFrame,
@@ -66,21 +63,19 @@ def map_flow(
 ) -> DataFrame:
     """The DataFrame through a flow: `fn` is called in each task of Spark, with the rows of a partition as a flow.
 
-    Of streaming DataFrames likewise, batch by batch. Rows are in the order in which the flow gives them:
+    It takes a streaming DataFrame batch by batch. Rows are in the order in which the flow gives them:
     `flat_map_sequential` and `map_parallel` keep that of the partition, `flat_map` does not. An error of the flow fails
     the task, and names the operator, the partition and the row.
 
-    With `on_error="column"` each row is a flow of its own: `fn` is called for each, and what it does with errors, with
-    `retry` and `timeout` say, it does with those of one row. A row that ends with an error, or whose result does not
-    fit the schema, becomes a row whose columns are null, and whose column `_error` has the `row`, the `error` as text,
-    and the number of `attempts`. Of other rows it is null. The order is that of the partition.
+    With `on_error="column"` each row is a flow of its own: `fn` is called for each, and its `retry` and `timeout` are
+    those of one row. A row that ends with an error, or whose result does not fit the schema, becomes a row whose
+    columns are null, and whose column `_error` has the `row`, the `error` as text, and the number of `attempts`. That
+    column of other rows is null. The order is that of the partition.
 
     `fn` travels to the executors, so all it names has to be picklable: use `Threads` and `Timers` for its executors.
-    They begin in the task, and have ended when it ends, in whichever way: a limit, a cancel, another attempt that was
-    faster.
+    They begin in the task, and end with it, in whichever way: a limit, a cancel, another attempt that was faster.
 
-    The rows of a partition come once. A flow that takes them twice, by a `retry` of all of them or for two subscribers,
-    is an error.
+    The rows of a partition come once: a `retry` of all of them, or a second subscriber, is an error.
 
     Args:
         df: The DataFrame.
@@ -103,8 +98,7 @@ def map_flow(
         TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or a number is none.
         ValueError: `form` or `on_error` is none of the choices, a number is too small, two fields of `schema` have
             one name, or two columns of `df` have and are to be dicts, `concurrency` is given without
-            `on_error="column"`, or a `Pipeline` has an operator that would see a part of the rows only (see
-            `by_partition`, `on_error`).
+            `on_error="column"`, or a `Pipeline` has an operator that would see a part of the rows only.
         SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the DataFrame or the
             schema has no columns, the session was stopped, or its workers run a Python that can't do it.
 
@@ -117,10 +111,7 @@ def map_flow(
     """
     if not hasattr(df, "mapInArrow"):
         raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
-    one_of("map_flow", "on_error", _ON_ERROR, on_error)
-    if concurrency is not None and on_error != "column":
-        raise ValueError("map_flow: concurrency is for on_error='column'; else the operators of fn have their own")
-    under_way = at_least("map_flow", "concurrency", 1, _UNDER_WAY if concurrency is None else concurrency)
+    under_way = _rows_under_way(on_error, concurrency)
     not_stopped("map_flow", df.sparkSession)
     if not df.columns:
         raise SparkError("map_flow: the DataFrame has no columns, and a task gets no rows without any: select one")
@@ -135,9 +126,16 @@ def map_flow(
     read = sendable(df)
     if not all(map(_can_be_asked_for, df.columns)) or twice(map(str.lower, df.columns)):
         read = read.toDF(*(f"c{place}" for place in range(len(df.columns))))
-        if form == "batches":
-            task.form = _Named(task.form, df.columns)
+        task.form = _Named(task.form, df.columns) if form == "batches" else task.form
     return read.mapInArrow(task.batches, task.schema)
+
+
+def _rows_under_way(on_error: OnError, concurrency: int | None) -> int:
+    """How many rows are under way at once, where each is a flow of its own."""
+    one_of("map_flow", "on_error", _ON_ERROR, on_error)
+    if concurrency is not None and on_error != "column":
+        raise ValueError("map_flow: concurrency is for on_error='column'; else the operators of fn have their own")
+    return at_least("map_flow", "concurrency", 1, 16 if concurrency is None else concurrency)
 
 
 def _can_be_asked_for(name: str) -> bool:

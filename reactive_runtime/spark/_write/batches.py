@@ -16,7 +16,7 @@ from reactive_runtime.spark._session.spark_errors import is_connected
 from reactive_runtime.spark._write.arrow_types import LARGE, arrow_fields, without_tags
 from reactive_runtime.spark._write.column_readers import reader
 from reactive_runtime.spark._write.kept_in_files import Check
-from reactive_runtime.spark._write.schemas import Elements, arrow_schema, spark_schema
+from reactive_runtime.spark._write.schemas import Elements, spark_schema
 from reactive_runtime.spark._write.values import writer
 from reactive_runtime.spark._write.writes import Write
 
@@ -43,7 +43,6 @@ class Batches(Generic[T]):
             seconds_of("to_spark", "seconds", seconds, positive=True)
         self._source = source
         self.spark = spark
-        arrow_schema("to_spark", schema)  # says so where there is a type that can't be made
         self.schema: StructType = spark_schema("to_spark", schema)
         self._batch_rows = batch_rows
         self._seconds = seconds

@@ -61,16 +61,14 @@ _SERIES: Final = (list, set, frozenset, tuple, Sequence)
 
 
 def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
-    """The schema as Arrow has it; TypeError for what is none, SparkError for a field whose type Spark has not.
+    """The schema of Arrow, or that of a class; TypeError for a value that is none.
 
-    `what` is the operator that wants it, for the message.
+    SparkError for a field whose type Spark has not. `what` is the operator that wants the schema, for the message.
     """
     import pyarrow as pa
 
     if isinstance(schema, pa.Schema):
         return schema
-    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        return arrow_fields(_writable(what, _struct(what, schema)))
     if isinstance(schema, type) and (hints := _hints(schema)):
         return pa.schema([_field(what, name, hint, (schema,)) for name, hint in hints.items()])
     raise TypeError(
@@ -81,21 +79,20 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
 
 def spark_schema(what: str, schema: Any) -> Any:
     """The schema as Spark has it; SparkError where it has no columns."""
-    made = _spark_schema(what, schema)
+    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
+        made = _writable(what, _struct(what, schema))
+    else:
+        made = _of_arrow(what, arrow_schema(what, schema))
     if not len(made):
         raise SparkError(f"{what}: the schema has no columns, and Spark loses rows without any: give it one")
     return made
 
 
-def _spark_schema(what: str, schema: Any) -> Any:
+def _of_arrow(what: str, schema: pyarrow.Schema) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        return _writable(what, _struct(what, schema))
     try:
-        return from_arrow_schema(arrow_schema(what, schema))
-    except SparkError:
-        raise
+        return from_arrow_schema(schema)
     except Exception as error:
         raise SparkError(f"{what}: Spark has no such type: {first_line(error)}") from error
 

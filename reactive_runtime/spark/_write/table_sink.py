@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.public_names import at_home
+from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._write.batches import Batches
 from reactive_runtime.spark._write.kept_in_files import Check, Files, checks_of, options_of
 from reactive_runtime.spark._write.marks import Once, marked
@@ -95,24 +96,11 @@ class SparkTableSink(Generic[T]):
         Raises:
             SparkError: Exactly once is asked for where it can't be had.
         """
-        return self._batches.written(
-            lambda jobs: Append(
-                self._to("append"), jobs.over, marks=marked(self._once, self._batches.spark, self._table)
-            ),
-            checks=lambda: self._checks("append"),
-        )
+        return self._appended(self._table)
 
     def create(self) -> primitives.Future[int]:
         """Run the flow, and write its elements to a table that is made, and must not be there."""
-        return self._batches.written(
-            lambda jobs: Append(
-                self._to("append"),
-                jobs.over,
-                create=self._to("create"),
-                marks=marked(self._once, self._batches.spark, None),
-            ),
-            checks=lambda: self._checks("append"),
-        )
+        return self._appended(None, create=self._to("create"))
 
     def replace(self) -> primitives.Future[int]:
         """Run the flow, and put a table with its elements in the place of one that is there."""
@@ -136,6 +124,13 @@ class SparkTableSink(Generic[T]):
 
     def _and(self, name: str, *arguments: Any, **named: Any) -> SparkTableSink[T]:
         return SparkTableSink(self._batches, self._table, (*self._calls, (name, arguments, named)), self._once)
+
+    def _appended(self, marks_in: str | None, *, create: Callable[..., object] | None = None) -> primitives.Future[int]:
+        def write_of(jobs: Jobs) -> Append:
+            marks = marked(self._once, self._batches.spark, marks_in)
+            return Append(self._to("append"), jobs.over, create=create, marks=marks)
+
+        return self._batches.written(write_of, checks=lambda: self._checks("append"))
 
     def _replaced(self, how: str, *arguments: Any) -> primitives.Future[int]:
         return self._batches.written(
