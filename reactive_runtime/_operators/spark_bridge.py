@@ -181,8 +181,8 @@ class SparkOperators(FlowBase[T_co]):
             where `prefetch_partitions`, `form` or `batch_rows` is not what `from_dataframe` takes.
 
         Raises:
-            TypeError: `df` is no streaming DataFrame, or one of Spark Connect.
-            ValueError: `mode` is none of the three.
+            TypeError: `df` is no streaming DataFrame, or one of Spark Connect, or Spark has no such `trigger`.
+            ValueError: `mode` is none of the three, or Spark does not take the value of `trigger`.
             ModuleNotFoundError: The extra `reactive-runtime[spark]` is not installed.
 
         Demand:

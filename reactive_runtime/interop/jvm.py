@@ -23,23 +23,20 @@ are compared by `==` and `hash`.
 
 Each heap has a garbage collector of its own, and neither sees a cycle through both. So a subscriber of Python is
 released here when its stream has ended or was cancelled (3.13), and a stream that does neither is kept; a subscription
-of Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. What a Java
-method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
+of Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. Python gets
+the exception of a Java method as it is. An item that breaks the rules on one side breaks them on the other.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import sys
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from reactive_runtime._core.failures import dropping
-from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
@@ -50,6 +47,20 @@ except ImportError as _error:
     raise MissingDependencyError(
         "reactive_runtime.interop.jvm needs JPype: pip install 'reactive-runtime[jvm]'"
     ) from _error
+
+from reactive_runtime.interop._java_values import (
+    Raising,
+    described_by_java,
+    element_of,
+    entering_java,
+    exception_of,
+    java_thread,
+    known_as,
+    not_null,
+    object_of,
+    text_of,
+    throwable_of,
+)
 
 __all__ = ["from_java", "start", "to_java"]
 
@@ -89,7 +100,7 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
         )
     except (OSError, ValueError, jpype.JVMNotFoundException) as error:
         raise ReactiveError(f"jvm.start: no JVM; install a JDK or set JAVA_HOME ({error})") from error
-    _java_thread()  # to look it up attaches a thread: this one, which is attached
+    java_thread()  # to look it up attaches a thread: this one, which is attached
 
 
 def to_java(item: Any, *, api: Api = "reactive-streams") -> Any:
@@ -97,7 +108,7 @@ def to_java(item: Any, *, api: Api = "reactive-streams") -> Any:
 
     Args:
         item: The publisher, subscriber or processor.
-        api: Whose interfaces: "reactive-streams" for `org.reactivestreams`, whose jar has to be on the class path, or
+        api: The interfaces: "reactive-streams" for `org.reactivestreams`, whose jar has to be on the class path, or
             "flow" for `java.util.concurrent.Flow`.
 
     Returns:
@@ -127,7 +138,7 @@ def from_java(item: Any) -> Any:
     """A publisher, subscriber or processor of Java, of either API, as Python sees it.
 
     Args:
-        item: A Java object. What was handed to Java by `to_java` comes back as a view of that.
+        item: A Java object. An object that `to_java` handed to Java comes back as a view of that.
 
     Returns:
         An object with the methods of `Publisher`, `Subscriber` or `Processor`.
@@ -160,7 +171,7 @@ def from_java(item: Any) -> Any:
 def _running() -> None:
     if not jpype.isJVMStarted():
         raise ReactiveError("there is no JVM yet: call reactive_runtime.interop.jvm.start(classpath) first")
-    _entering_java()
+    entering_java()
 
 
 def _proxy(api: Api, kind: str, target: object) -> Any:
@@ -174,7 +185,7 @@ def _proxy(api: Api, kind: str, target: object) -> Any:
 
 
 def _as(api: Api, kind: str, item: Any) -> Any:
-    """What Java hands to Python: JPype gives back a proxy of ours as such, with no methods of Java's to call."""
+    """The item as its interface of Java: JPype gives back a proxy of ours as such, without methods of Java to call."""
     return jpype.JObject(item, jpype.JClass(PACKAGES[api] + kind)) if isinstance(item, jpype.JProxy) else item
 
 
@@ -189,12 +200,12 @@ class _JavaPublisher:
         self._api: Api = api
 
     def subscribe(self, subscriber: Any) -> None:
-        _not_null(subscriber, "subscribe(null)")
-        with _Raising():
+        not_null(subscriber, "subscribe(null)")
+        with Raising():
             self._publisher.subscribe(_SubscriberView(_as(self._api, "Subscriber", subscriber), self._api))
 
     def toString(self) -> str:  # noqa: N802
-        return _text_of(self._publisher, repr)
+        return text_of(self._publisher, repr)
 
 
 class _JavaSubscriber:
@@ -228,40 +239,40 @@ class _JavaSubscriber:
         self._subscriber = None
 
     def onSubscribe(self, subscription: Any) -> None:  # noqa: N802
-        _not_null(subscription, "onSubscribe(null)")
+        not_null(subscription, "onSubscribe(null)")
         subscriber = self._receiver()
         # To cancel a second subscription (2.5) is not the end of the first.
         release = _nothing_to_release if self._subscribed else self._release
         self._subscribed = True
-        with _Raising():
+        with Raising():
             subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), release))
 
     def onNext(self, element: Any) -> None:  # noqa: N802
-        _not_null(element, "onNext(null)")
+        not_null(element, "onNext(null)")
         subscriber = self._receiver()
-        with _Raising():
-            subscriber.on_next(_element_of(element))
+        with Raising():
+            subscriber.on_next(element_of(element))
 
     def onError(self, error: Any) -> None:  # noqa: N802
-        _not_null(error, "onError(null)")
+        not_null(error, "onError(null)")
         subscriber = self._receiver()
         self._release()
-        exception = _exception_of(error)
-        with _Raising():
+        exception = exception_of(error)
+        with Raising():
             subscriber.on_error(exception)
 
     def onComplete(self) -> None:  # noqa: N802
         subscriber = self._receiver()
         self._release()
-        with _Raising():
+        with Raising():
             subscriber.on_complete()
 
     def toString(self) -> str:  # noqa: N802
-        return _text_of(self._receiver(), repr)
+        return text_of(self._receiver(), repr)
 
 
 class _Gone:
-    """What hears of late signals in the place of a subscriber that is gone."""
+    """Hears late signals in the place of a subscriber that is gone."""
 
     shown_as: Final = "subscriber that is gone"
 
@@ -284,11 +295,11 @@ _GONE: Final = _Gone()
 
 
 def _no_subscriber() -> None:
-    """What a weak reference gives when its target is gone."""
+    """Stands for a weak reference whose target is gone."""
 
 
 def _nothing_to_release() -> None:
-    """What the end of a subscription releases that its subscriber did not take."""
+    """Releases nothing, at the end of a subscription that its subscriber did not take."""
 
 
 class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
@@ -309,23 +320,12 @@ class _JavaSubscription:
         self._subscription = subscription
 
     def request(self, n: Any) -> None:
-        with _Raising():
+        with Raising():
             self._subscription.request(int(n))
 
     def cancel(self) -> None:
-        with _Raising():
+        with Raising():
             self._subscription.cancel()
-
-
-class _Raising:
-    """What Python raises out of a method that Java has called, Java gets as a Throwable."""
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, jpype.JException):
-            raise _throwable_of(error) from error
 
 
 # -- Java, as Python sees it: every method is called by Python ------------------------------------------------
@@ -342,7 +342,7 @@ class _View:
         """
         if not jpype.isJVMStarted():
             return
-        thread = _java_thread()
+        thread = java_thread()
         if not thread.isAttached():
             thread.attachAsDaemon()
             vars(self).clear()
@@ -360,11 +360,11 @@ class _PublisherView(_View):
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         not_none("subscribe", subscriber)
-        _entering_java()
+        entering_java()
         self._publisher.subscribe(_proxy(self._api, "Subscriber", _JavaSubscriber(subscriber, self._api)))
 
     def __repr__(self) -> str:
-        return f"from_java({_described(self._publisher)})"
+        return f"from_java({described_by_java(self._publisher)})"
 
 
 class _SubscriberView(_View):
@@ -381,33 +381,33 @@ class _SubscriberView(_View):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
-        _entering_java()
+        entering_java()
         self._subscriber.onSubscribe(_proxy(self._api, "Subscription", _JavaSubscription(subscription)))
 
     def on_next(self, element: Any, /) -> None:
         not_none("on_next", element)
-        _entering_java()
-        self._subscriber.onNext(_object_of(element))
+        entering_java()
+        self._subscriber.onNext(object_of(element))
 
     def on_error(self, error: BaseException, /) -> None:
         error = signalled_error(error, "the publisher")
-        _entering_java()
+        entering_java()
         try:
-            throwable = _throwable_of(error)
+            throwable = throwable_of(error)
         except BaseException as raised:
             # Only an exit comes here, out of the error's `__str__`. Java hears of the end before it goes on up.
             text = f"{type(error).__name__}: its __str__ raised {type(raised).__name__}"
-            self._subscriber.onError(_known_as(error, jpype.JPackage("java").lang.RuntimeException(text)))
+            self._subscriber.onError(known_as(error, jpype.JPackage("java").lang.RuntimeException(text)))
             dropping.raised("an error on its way to Java has no text: its __str__ raised", raised)
             return
         self._subscriber.onError(throwable)
 
     def on_complete(self) -> None:
-        _entering_java()
+        entering_java()
         self._subscriber.onComplete()
 
     def __repr__(self) -> str:
-        return f"from_java({_described(self._subscriber)})"
+        return f"from_java({described_by_java(self._subscriber)})"
 
 
 class _ProcessorView(_PublisherView, _SubscriberView):
@@ -430,251 +430,10 @@ class _SubscriptionView(_View):
     def request(self, n: int, /) -> None:
         # 3.9: Java is asked for 0 instead of what is no int, and answers it with onError; 3.17: capped.
         valid = isinstance(n, int) and not isinstance(n, bool)
-        _entering_java()
+        entering_java()
         self._subscription.request(max(-1, min(int(n), MAX_DEMAND)) if valid else 0)
 
     def cancel(self) -> None:
-        _entering_java()
+        entering_java()
         self._subscription.cancel()
         self._release()
-
-
-# -- threads --------------------------------------------------------------------------------------------------
-
-
-class _Detaching:
-    """Detaches the thread that made it from the JVM, at the end of that thread: then its local values are dropped."""
-
-    __slots__ = ("_detach", "_ident", "_thread")
-
-    def __init__(self) -> None:
-        # Its own references: at the end of the interpreter the module may have none.
-        self._ident = primitives.get_ident
-        self._thread = self._ident()
-        self._detach = _java_thread().detach
-
-    def __del__(self) -> None:
-        # Another thread drops it in the child of a fork, and at the end of the interpreter.
-        if self._ident() == self._thread:
-            self._detach()
-
-
-class _ThisThread(primitives.ThreadLocal):
-    """What each thread knows of itself."""
-
-    detaching: _Detaching | None = None
-
-
-_here: Final = _ThisThread()
-
-
-@functools.cache
-def _java_thread() -> Any:
-    """The class, with what JPype adds to it."""
-    return jpype.JClass("java.lang.Thread")
-
-
-def _entering_java() -> None:
-    """A call into Java follows, for which JPype attaches the thread, for good; one that is attached is left so."""
-    if not _java_thread().isAttached():
-        _here.detaching = _Detaching()
-
-
-# -- elements -------------------------------------------------------------------------------------------------
-
-_UNBOXED: Final[dict[str, Any]] = {
-    **dict.fromkeys(("java.lang.Byte", "java.lang.Short", "java.lang.Integer", "java.lang.Long"), int),
-    **dict.fromkeys(("java.lang.Float", "java.lang.Double"), float),
-    "java.lang.Character": str,
-    "java.lang.Boolean": bool,
-}
-
-
-def _element_of(element: Any) -> Any:
-    """An element that came from Java."""
-    if isinstance(element, jpype.JString):
-        return _str_of(element)
-    unboxed = _UNBOXED.get(type(element).__name__) if isinstance(element, jpype.JObject) else None
-    return element if unboxed is None else unboxed(element)
-
-
-def _object_of(element: Any) -> Any:
-    """An element on its way to Java: Java can hold anything, if it does not have to look inside."""
-    kind = type(element)
-    if kind is str:
-        return _string_of(element)
-    if kind in (bool, float) or (kind is int and -(2**63) <= element < 2**63) or issubclass(kind, jpype.JObject):
-        return element
-    return _opaque(element)
-
-
-def _string_of(text: str) -> Any:
-    """The same characters for Java, also where one is half of a pair: a lone surrogate, which JPype can't write."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        units = text.encode("utf-16-be", "surrogatepass")
-        if units.decode("utf-16-be", "surrogatepass") != text:  # two halves side by side are one character in Java
-            return _opaque(text)
-        array: Any = jpype.JArray(jpype.JByte)
-        return jpype.JPackage("java").nio.ByteBuffer.wrap(array(units)).asCharBuffer().toString()
-    return text
-
-
-def _str_of(string: Any) -> str:
-    """The same characters for Python. JPype can't read one half of a pair, and takes two in the wrong order for one."""
-    try:
-        text = str(string)
-        if text.isascii() or max(text) <= "\uffff":
-            return text
-    except UnicodeDecodeError:
-        pass  # as below
-    return memoryview(string.toCharArray()).tobytes().decode(f"utf-16-{sys.byteorder[0]}e", "surrogatepass")
-
-
-def _opaque(item: object) -> Any:
-    """A Java object that stands for `item`; it comes back as `item`."""
-    return jpype.JProxy("java.io.Serializable", dict=_METHODS, inst=item, convert=True)
-
-
-def _equals(item: object, other: object) -> bool:
-    with _Raising():
-        return item is other or bool(item == other)
-
-
-def _hash_code(item: object) -> int:
-    with _Raising():
-        code = hash(item)
-        return ((code ^ (code >> 32)) + 2**31) % 2**32 - 2**31  # an int of 32 bits
-
-
-def _to_string(item: object) -> str:
-    return _text_of(item, str)
-
-
-_METHODS: Final = {"equals": _equals, "hashCode": _hash_code, "toString": _to_string}
-
-
-# -- errors ---------------------------------------------------------------------------------------------------
-
-
-def _text_of(item: object, shown: Callable[[object], str]) -> str:
-    r"""What `str` or `repr` gives, where it gives something. A lone surrogate is written as `\udc80`."""
-    try:
-        text = shown(item)
-    except Exception as raised:
-        text = f"a {type(item).__name__}, whose __{shown.__name__}__ raised {type(raised).__name__}"
-    return str.encode(text, "utf-8", "backslashreplace").decode()  # a str, also where it gave one of a subclass
-
-
-def _described(item: Any) -> str:
-    """What `toString` gives, where it gives something."""
-    _entering_java()
-    try:
-        return _str_of(item.toString())
-    except jpype.JException as raised:
-        return f"a {type(item).__name__}, whose toString raised {type(raised).__name__}"
-
-
-class _Errors:
-    """Which exception of Python a Throwable stands for, as long as Java has it."""
-
-    _lock = primitives.Lock()
-    _map: Any = None  # _lock, to make it; the map locks itself
-
-    @classmethod
-    def known(cls) -> Any:
-        with cls._lock:
-            if cls._map is None:
-                java = jpype.JPackage("java").util
-                cls._map = java.Collections.synchronizedMap(java.WeakHashMap())
-            return cls._map
-
-
-_STANDING_FOR: Final = frozenset(
-    ("java.lang.RuntimeException", "java.lang.IllegalArgumentException", "java.lang.NullPointerException")
-)
-"""The classes of the Throwables that are made here. Their `equals` and `hashCode` are those of Object."""
-
-
-def _known_as(error: BaseException, throwable: Any) -> Any:
-    """The same Throwable; when it comes back, it is `error`."""
-    _Errors.known().put(throwable, _opaque(error))
-    return throwable
-
-
-class _IllegalArgumentError(ValueError):
-    """An IllegalArgumentException of Java (3.9)."""
-
-    def __init__(self, throwable: Any) -> None:
-        message = throwable.getMessage()
-        super().__init__("" if message is None else _str_of(message))
-        self.__cause__ = self.throwable = throwable
-
-
-def _exception_of(throwable: Any) -> BaseException:
-    """A Throwable that came from Java."""
-    if type(throwable).__name__ in _STANDING_FOR:
-        known: BaseException | None = _Errors.known().get(throwable)
-        if known is not None:
-            return known
-    illegal = isinstance(throwable, jpype.JClass("java.lang.IllegalArgumentException"))
-    exception: BaseException = _IllegalArgumentError(throwable) if illegal else throwable
-    return exception
-
-
-def _throwable_of(error: BaseException) -> Any:
-    """An exception on its way to Java, with its causes."""
-    chain: list[BaseException] = []  # each is caused by the next; no exception twice
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        chain.append(cause)
-        seen.add(id(cause))
-        cause = None if _of_java(cause) is not None else _cause_of(cause)
-    throwable: Any = None
-    for each in reversed(chain):
-        theirs = _of_java(each)
-        throwable = _made(each, throwable) if theirs is None else theirs
-    return throwable
-
-
-_cause_of: Final[Callable[[BaseException], BaseException | None]] = vars(BaseException)["__cause__"].__get__
-"""`__cause__` as it was set, whatever a subclass makes of the name."""
-
-
-def _of_java(error: BaseException) -> Any:
-    """The Throwable that `error` is, or stands for; None where it is of Python."""
-    if issubclass(type(error), jpype.JException):
-        return error
-    return error.throwable if type(error) is _IllegalArgumentError else None
-
-
-def _made(error: BaseException, cause: Any) -> Any:
-    """A Throwable that stands for `error`."""
-    kind, text, java = type(error), _text_of(error, str), jpype.JPackage("java").lang
-    if issubclass(kind, ValueError):
-        throwable = java.IllegalArgumentException(text)
-    elif issubclass(kind, TypeError):
-        throwable = _null_pointer(text)
-    else:
-        throwable = java.RuntimeException(f"{kind.__name__}: {text}")
-    if cause is not None:
-        throwable.initCause(cause)
-    return _known_as(error, throwable)
-
-
-def _not_null(argument: Any, call: str) -> None:
-    """2.13, 1.9, as Java has them."""
-    if argument is None:
-        raise _null_pointer(f"{call}: null is not allowed (1.9, 2.13)")
-
-
-def _null_pointer(message: str) -> Any:
-    """A NullPointerException, made by reflection: JPype makes it a ValueError too, and called, it comes out empty."""
-    lang = jpype.JPackage("java").lang
-    constructor = lang.NullPointerException.class_.getConstructor(lang.String.class_)
-    objects: Any = jpype.JArray(jpype.JObject)
-    return constructor.newInstance(objects([message]))

@@ -12,7 +12,7 @@ import pytest
 from sinks import PATIENCE, Sink, until
 
 from reactive_runtime import Flow
-from reactive_runtime.interop import jvm as bridge
+from reactive_runtime.interop import _java_values
 
 
 def java_threads() -> set[str]:
@@ -175,7 +175,7 @@ def test_a_thread_that_drops_an_object_of_java_at_its_very_end_is_left_detached(
 def test_a_thread_detaches_itself_and_no_other(jvm: Any) -> None:
     """What detaches a thread is dropped by another one, as happens in the child of a fork."""
     held: list[Any] = []
-    thread = threading.Thread(target=lambda: held.append(bridge._Detaching()))
+    thread = threading.Thread(target=lambda: held.append(_java_values._Detaching()))
     thread.start()
     thread.join()
     assert java_thread().isAttached()

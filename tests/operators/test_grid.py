@@ -10,7 +10,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
-from listing import lists_each
 from searching import one_pair_each_by_day
 from sinks import PATIENCE, Numbers, Sink
 

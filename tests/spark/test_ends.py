@@ -267,3 +267,11 @@ def test_a_session_that_was_stopped_and_a_jvm_that_is_gone_are_reported_at_once(
         what = "from_stream" if name in ("holds", "waits", "idle") else "from_dataframe"
         assert end.startswith("on_error"), (name, end)
         assert f"SparkError('{what}: {words}" in end or f"SparkError('from_dataframe: {words}" in end, (name, end)
+
+
+def test_a_trigger_that_spark_has_not_is_refused_at_once(spark: Any) -> None:
+    ticks = spark.readStream.format("rate").load()
+    with pytest.raises(TypeError, match=r"^from_stream: trigger has no 'availableNowx', but processingTime, once"):
+        Flow.from_stream(ticks, trigger={"availableNowx": True})
+    with pytest.raises(ValueError, match=r"^from_stream: trigger: .*availableNow"):
+        Flow.from_stream(ticks, trigger={"availableNow": "x"})

@@ -211,6 +211,7 @@ ROWS: dict[str, Row] = {
             (Stamp("2026-07-01 12:00:00.000001"), moment(2026, 7, 1, 12, 0, 0, 1)),
             (Stamp("2026-07-01 12:00", tz="Asia/Kathmandu"), moment(2026, 7, 1, 8, 15)),
             (Moment(2026, 7, 1), moment(2026, 7, 1)),
+            (numpy.datetime64("2026-07-01"), moment(2026, 7, 1)),
             (numpy.datetime64("2026-07-01T12:00:00.000001000"), moment(2026, 7, 1, 12, 0, 0, 1)),
         ],
         [
@@ -243,9 +244,14 @@ ROWS: dict[str, Row] = {
             (moment(2026, 7, 1), "is no time", REFUSED),
         ],
     ),
+    "time(3)": Row(
+        [(datetime.time(1, 2, 3, 4000), datetime.time(1, 2, 3, 4000))],
+        [(datetime.time(1, 2, 3, 4567), "keeps 3 places of a second", datetime.time(1, 2, 3, 4567))],
+    ),
     "interval day to second": Row(
         [
             *((timedelta(-1, 2, 3), timedelta(-1, 2, 3)), (timedelta(106_751_991), timedelta(106_751_991))),
+            (timedelta(microseconds=-(2**63)), timedelta(microseconds=-(2**63))),
             *((pandas.Timedelta("1s"), timedelta(seconds=1)), (Span(1), timedelta(1))),
             (numpy.timedelta64(1_000, "ns"), timedelta(microseconds=1)),
         ],
@@ -399,6 +405,20 @@ def test_a_day_that_the_local_clock_left_out_is_refused(spark: Any, monkeypatch:
     time.tzset()
 
 
+def test_a_place_of_another_system_than_its_column_is_refused(spark: Any) -> None:
+    point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
+    for kind, make in (("geometry", types.Geometry), ("geography", types.Geography)):
+        for srid, places in ((4326, [4326]), ("any", [4326] if kind == "geography" else [0, 4326])):
+            rows = Elements("to_spark", f"v {kind}({srid})")
+            for place in places:
+                assert rows.table([(make.fromWKB(point, place),)])["v"].to_pylist()[0]["srid"] == place
+        rows = Elements("to_spark", f"v array<{kind}(4326)>")
+        with pytest.raises(
+            SparkError, match=r"element 0, field 'v\[1\]': .* its SRID is 0, and that of the column 4326"
+        ):
+            rows.table([([None, make.fromWKB(point, 0)],)])
+
+
 @dataclass
 class Order:
     level: Level
@@ -518,6 +538,8 @@ REQUIRED: Final = pa.list_(pa.field("element", pa.int64(), nullable=False))
 MAP_REQUIRED: Final = ARROW.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
 KEYS: Final = pa.struct([pa.field("p", pa.int64())])
 
+CLOCKS: Any = pa.array([datetime.time(1), datetime.time(1, 2, 3, 4567)], pa.time64("ns"))
+
 EQUAL: list[tuple[Any, Any, str]] = [
     (HOURS, "interval day", r"'v': an Arrow batch: datetime.timedelta\(days=1, .* whole ones only"),
     (pa.array([timedelta(minutes=1)]), "interval day to hour", "'v': .* whole ones only"),
@@ -539,6 +561,10 @@ EQUAL: list[tuple[Any, Any, str]] = [
     (pa.array([[1, None]], REQUIRED), REQUIRED, r"'v\[\]': an Arrow batch: None, in a field that is required"),
     (pa.array([[("a", None)]], MAP_REQUIRED), MAP_REQUIRED, r"'v\[\]': an Arrow batch: None, in a field that is"),
     (pa.array([None, 1]), pa.field("v", pa.int64(), nullable=False), "'v': an Arrow batch: None, in a field that is"),
+    (CLOCKS, "time(3)", "'v': an Arrow batch: .* keeps 3 places"),
+    (CLOCKS.cast(pa.time64("us")), "time(0)", "'v': .* keeps 0 places"),
+    (pa.array([[None, datetime.time(1, 2, 3, 4567)]]), "array<time(3)>", r"'v\[\]': .* keeps 3 places"),
+    (pa.array([1001], pa.time64("ns")), "time", "'v': .* keeps 6 places"),
 ]
 """Values of types that are Spark's, so that Arrow has nothing to cast."""
 
@@ -563,6 +589,8 @@ WHOLE: list[tuple[Any, str]] = [
     (pa.array([[({"p": 1}, 1), ({"p": 2}, 1)]], pa.map_(KEYS, pa.int64())), "map<struct<p: long>, long>"),
     (HIDDEN, "map<string, long>"),  # what is behind a null is no value
     (of_fields(p=pa.array([1, 2])), "struct<p: long not null>"),
+    (CLOCKS, "time"),
+    (CLOCKS.slice(0, 1), "time(0)"),
 ]
 
 

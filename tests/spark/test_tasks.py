@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
+from pyspark.sql import types
 from sinks import PATIENCE, until
 
 from reactive_runtime import Flow
@@ -229,6 +230,11 @@ def test_what_cannot_travel_is_named_with_the_way_to_it(spark: Any) -> None:
         ({"form": "lists"}, ValueError, "map_flow: form must be one of dicts, tuples, batches"),
         ({"batch_rows": 0}, ValueError, "map_flow: batch_rows must be at least 1"),
         ({"schema": "n lang"}, SparkError, "map_flow: 'n lang' is no schema of Spark"),
+        ({"schema": "x int, x int"}, ValueError, "map_flow: two fields of the schema are named 'x'"),
+        ({"schema": "v array<struct<a: int, a: int>>"}, ValueError, "map_flow: two fields of the schema are named 'a'"),
+        ({"schema": "v interval month"}, SparkError, "map_flow: field 'v' has the type interval month, which a flow"),
+        ({"schema": "v array<interval>"}, SparkError, "map_flow: field 'v' has the type array<interval>, which a flow"),
+        ({"schema": "v map<void, void>"}, SparkError, "map_flow: field 'v' has the type map<void,void>, which a flow"),
     ],
 )
 def test_wrong_arguments_are_reported_at_once(
@@ -237,6 +243,30 @@ def test_wrong_arguments_are_reported_at_once(
     given_: dict[str, Any] = {"df": spark.range(1), "fn": lambda f: f, "schema": "id long", **change}
     with pytest.raises(error, match=words):
         map_flow(given_.pop("df"), given_.pop("fn"), given_.pop("schema"), **given_)
+
+
+def test_types_that_no_flow_has_are_refused_where_it_is_made(spark: Any) -> None:
+    for sql in ("interval '1' month", "make_interval(1)"):
+        for form in ("dicts", "tuples", "batches"):
+            df = spark.sql(f"select {sql} v")
+            with pytest.raises(SparkError, match=r"^map_flow: .* is not implemented"):
+                map_flow(df, lambda f: f, "n int", form=form)  # type: ignore[arg-type]
+            with pytest.raises(SparkError, match=r"^from_dataframe: .* is not implemented"):
+                Flow.from_dataframe(df, form=form)  # type: ignore[call-overload]
+    with pytest.raises(SparkError, match=r"^to_spark: field 'v' has the type map<void,void>, which a flow can't write"):
+        Flow.empty().to_spark(spark, "v map<void, void>")
+    with pytest.raises(ValueError, match=r"^TaskFlow: two fields of the schema are named 'x', which Spark can't read"):
+        TaskFlow(lambda f: f, "x int, x int")
+    with pytest.raises(ValueError, match=r"^map_flow: two fields of the schema are named 'a', which Spark can't read"):
+        map_flow(spark.sql("select named_struct('a', 1, 'a', 2) v"), lambda f: f, "n int", on_error="column")
+
+
+def test_an_array_of_nothing_travels_both_ways(spark: Any) -> None:
+    empty = types.StructType([types.StructField("v", types.ArrayType(types.NullType(), False), False)])
+    df = map_flow(spark.sql("select array() v"), lambda f: f, empty)
+    assert df.collect() == [([],)]
+    df = map_flow(spark.sql("select array() v"), lambda f: f.map(lambda row: 1 // 0), "n int", on_error="column")
+    assert [row["_error"].row for row in df.collect()] == [([],)]
 
 
 def test_a_pool_travels_without_its_threads_and_a_scope_ends_it() -> None:

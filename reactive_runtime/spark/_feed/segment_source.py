@@ -31,7 +31,7 @@ class SegmentSource(DataSource):
         return "reactive_runtime_segments"
 
     def schema(self) -> StructType:
-        """That of the feed, where `readStream` was given none."""
+        """The schema of the feed, where `readStream` was given none."""
         return schema_of("readStream", folder_of("readStream", self.options["path"]))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802

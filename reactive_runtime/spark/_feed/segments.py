@@ -101,7 +101,7 @@ def position_of(folder: Path) -> dict[str, Any]:
 def elements_fed(folder: str | Path) -> int:
     """How many elements the feed in `folder` has ever taken: a flow that is begun again should skip as many.
 
-    What it counts survives the end of either process, and comes to the query once.
+    An element that this counts survives the end of either process, and comes to the query once.
 
     Args:
         folder: The folder of the feed, as `SparkSink.stream` takes it.
@@ -129,9 +129,10 @@ def schema_of(what: str, folder: Path) -> StructType:
 
 
 def read_feed(folder: str | Path, *, session: SparkSession | None = None) -> DataFrame:
-    """What a flow feeds into `folder`, as a streaming DataFrame, in any process: also beside the one that feeds it.
+    """The elements that a flow feeds into `folder`, as a streaming DataFrame, in any process.
 
-    A feed is for one query, which removes what it has committed, and should have a checkpoint.
+    The flow may go on meanwhile, in another process. A feed is for one query, which removes the elements that it has
+    committed, and should have a checkpoint.
 
     Args:
         folder: The folder of the feed, as `SparkSink.stream` takes it.

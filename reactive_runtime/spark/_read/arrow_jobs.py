@@ -23,7 +23,7 @@ from reactive_runtime._core.runtime import primitives
 from reactive_runtime.spark._read.listener import Listener
 from reactive_runtime.spark._read.spools import Spool
 from reactive_runtime.spark._session.spark_errors import is_connected, not_stopped
-from reactive_runtime.spark._write.values import LARGE, arrow_fields
+from reactive_runtime.spark._write.arrow_types import LARGE, arrow_fields
 
 if TYPE_CHECKING:
     import pyarrow
@@ -38,7 +38,7 @@ _log: Final = logging.getLogger("reactive_runtime.spark")
 
 
 def jobs_of(what: str, df: DataFrame, ahead: int) -> PartitionJobs | None:
-    """What fetches the partitions of a DataFrame; None where only the whole can be asked for. It may run jobs."""
+    """The jobs that fetch partitions of a DataFrame; None where Spark can only give the whole. This may run jobs."""
     if is_connected(df):
         return None
     try:
@@ -146,7 +146,7 @@ class PartitionJobs:
                     spool.returned(batches)
 
     def _forms(self) -> tuple[str, bool]:
-        """What decides in which form Spark sends batches: read before they are planned, and looked at again after."""
+        """The settings that decide in which form Spark sends batches: compared before and after Spark plans them."""
         conf: Any = self._df.sparkSession.conf
         large: str = conf.get(LARGE, "false")
         return conf.get("spark.sql.session.timeZone"), large == "true"

@@ -24,7 +24,8 @@ from reactive_runtime.spark._read.arrow_jobs import SMALL, PartitionJobs, batche
 from reactive_runtime.spark._read.spools import Spool
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import a_dataframe, spark_error
-from reactive_runtime.spark._write.values import Read, first_line, mapped, reader, twice
+from reactive_runtime.spark._write.arrow_types import first_line, mapped, twice
+from reactive_runtime.spark._write.column_readers import Read, reader
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,8 +40,8 @@ _MOST: Final = 64
 """Partitions of one job, at the most."""
 
 _GRACE: Final = 0.05
-"""Seconds in which a task that sends batches stops by itself. It is interrupted then: where that finds it while it
-writes a batch, Spark does not give back the memory of that batch."""
+"""Seconds that a task which sends batches has to stop before Spark interrupts it: Spark does not give back the memory
+of a batch whose write it interrupts."""
 
 
 def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows: int) -> Flow[Any]:
@@ -212,7 +213,7 @@ _BYTEARRAYS: Final = "spark.sql.execution.pyspark.binaryAsBytes"
 
 
 def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> _Form:
-    """What makes the elements of a DataFrame's batches. It can be pickled.
+    """The function that makes the elements of a DataFrame's batches. It can be pickled.
 
     Args:
         what: The operator, for errors.
@@ -230,8 +231,6 @@ def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> _Form:
 
 def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, binary: str = "true") -> _Form:
     """The same of batches that are of no DataFrame, whose `schema` is this one."""
-    if form == "batches":
-        return _Form(what, batch_rows, None, "", form)
     if form == "dicts" and (name := twice(schema.names)):
         raise ValueError(f"{what}: dicts would lose a column, since two are named {name!r}: rename one, or use tuples")
     made = _Form(what, batch_rows, schema, binary, form)
@@ -239,7 +238,7 @@ def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, b
         made.reads()
     except Exception as error:
         raise spark_error(what, error) from error
-    return made
+    return made if form != "batches" else _Form(what, batch_rows, None, "", form)
 
 
 class _Form:

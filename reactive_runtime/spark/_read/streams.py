@@ -6,12 +6,13 @@ The query hands over one micro-batch at a time and waits, on a thread of its own
 taken; only then does Spark commit it. So demand holds the query back, and what was not taken comes again.
 
 Spark says of a query that has ended whether it has failed, but not whether it came to its own end or was stopped, and
-of one that is being stopped nothing at all before its batch is given back. So the query is looked at while it runs: a
-batch that waits is given back where it is being stopped, and the flow fails, at once.
+of one that is being stopped nothing at all before its batch is given back. So a thread watches the
+query while it runs: where the query is being stopped, that thread gives back the batch that waits, and the flow fails.
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -32,6 +33,7 @@ from reactive_runtime.spark._session.spark_errors import (
     not_stopped,
     spark_error,
 )
+from reactive_runtime.spark._write.arrow_types import first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +64,8 @@ def flow_of_stream(
     one_of("from_stream", "mode", get_args(Mode), mode)
     if not df.isStreaming:
         raise TypeError("from_stream: a streaming DataFrame is needed (readStream); for others there is from_dataframe")
+    if trigger is not None:
+        _check_trigger(df, trigger)
 
     def taken(batch: _Batch) -> Flow[Any]:
         all_of_it = flow_of_rows(batch.df, prefetch_partitions, form, batch_rows)
@@ -83,6 +87,17 @@ def flow_of_stream(
         return batches.concat_map(taken).take_until(Flow.create(failing))
 
     return Flow.defer(from_stream)
+
+
+def _check_trigger(df: DataFrame, trigger: Mapping[str, Any]) -> None:
+    """TypeError for a trigger that Spark does not know, ValueError for a value that Spark does not take."""
+    known = inspect.signature(df.writeStream.trigger).parameters
+    if other := [name for name in trigger if name not in known]:
+        raise TypeError(f"from_stream: trigger has no {other[0]!r}, but {', '.join(known)}")
+    try:
+        df.writeStream.trigger(**trigger)
+    except ValueError as error:
+        raise ValueError(f"from_stream: trigger: {first_line(error)}") from error
 
 
 def _error_of(failed: primitives.Future[object]) -> BaseException:
@@ -139,7 +154,7 @@ class _Batch:
 _IS_IT: Final = "if it is that of another query, use another folder"
 
 _LOOK: Final = 0.2
-"""Seconds after which a query is looked at again: Spark does not say when it is being stopped."""
+"""Seconds between two looks at a query: Spark does not say when it is being stopped."""
 
 _runs: dict[str, _Query] = {}  # _runs_lock; those that run, by checkpoint
 

@@ -22,8 +22,8 @@ been about to begin its job."""
 class Jobs:
     """Calls of Spark on threads of their own, for one subscription.
 
-    `what` names the operator in errors; `most` is how many calls there may be at once. Without a session the calls are
-    of something else, and end by themselves.
+    `what` names the operator in errors; `most` is how many calls there may be at once. Without a session the calls do
+    not go to Spark, and `leave` does not cancel them.
     """
 
     def __init__(self, session: Any, what: str, most: int) -> None:
@@ -42,7 +42,7 @@ class Jobs:
     def call(self, otherwise: T, fn: Callable[..., T], *arguments: Any) -> T:
         """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over.
 
-        What it raises becomes a SparkError with Spark's reason first.
+        An exception becomes a SparkError with Spark's reason first.
         """
         with self._changed:
             if self._over:

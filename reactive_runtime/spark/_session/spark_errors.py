@@ -1,4 +1,4 @@
-"""What Spark says when something fails, put so that the reason comes first."""
+"""Errors of Spark, with the reason first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_connected(of_spark: object) -> bool:
 
 
 def lost(what: str, session: Any) -> SparkError | None:
-    """What is to be said where the session was stopped, or its JVM is gone; None where neither is so.
+    """The error where the session was stopped, or its JVM is gone; None where neither is so.
 
     It asks the JVM.
     """

@@ -81,7 +81,7 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     builder = builder.master(master).appName("reactive_runtime")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    # What is set by a builder is too late for the driver's JVM, which reads its own settings as it starts.
+    # The settings of a builder come too late for the driver's JVM, which reads its own as it starts.
     memory, options = settings["spark.driver.memory"], shlex.quote(settings["spark.driver.extraJavaOptions"])
     arguments = f"--driver-memory {memory} --driver-java-options {options} pyspark-shell"
     variables = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
@@ -164,7 +164,7 @@ def _unfit(python: str) -> str:
 
 
 def settings_of(conf: Iterable[str] | None, packages: Iterable[str] | None) -> dict[str, str]:
-    """What is given on a command line, `spark.key=value` and `group:artifact:version`, as settings for `session`.
+    """The `spark.key=value` and `group:artifact:version` of a command line as settings for `session`.
 
     ReactiveError names what is neither.
     """

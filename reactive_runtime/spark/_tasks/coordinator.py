@@ -1,12 +1,12 @@
-"""What the tasks of a job share: a server in the driver, which counts for all of them. Each task has a `Link` to it.
+"""A server in the driver, which counts for all tasks of a job. Each task has a `Link` to it.
 
     task ──ask──▶ driver: is there a permit, has its time come ──grant──▶ task ──call──▶ ──done──▶ driver
     task ──count──▶ driver ──counted──▶ task
 
-Lines of JSON over TCP. Both ends know a secret, which travels with what is sent to the tasks, and is itself not sent.
+Lines of JSON over TCP. Both ends know a secret, which travels with the function of the tasks; neither end sends it.
 The server is one event loop on one thread, which owns all that it counts, so there is no lock. It begins with the first
-object that needs it, and ends with the process. What a task holds is given back when its connection ends, in whichever
-way.
+object that needs it, and ends with the process. The server takes back the permits of a task when the connection of the
+task ends, in whichever way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEHIND: Final = 0.1
 
 
 class Service(Protocol):
-    """What an object in the driver does with what tasks say. The server's thread makes the calls."""
+    """An object in the driver that hears the words of tasks. The server's thread makes the calls."""
 
     def heard(self, peer: Peer, said: dict[str, Any]) -> None:
         """A task said something."""
@@ -52,7 +52,7 @@ class Peer(Protocol):
 
 
 class Permits:
-    """Who may begin a call: `concurrency` at once, and `rate` in each `per` seconds, evenly, first come, first served.
+    """Permits to call: `concurrency` at once, and `rate` in each `per` seconds, evenly, first come, first served.
 
     The server's thread owns it. `loop` gives the one whose time it goes by.
     """
@@ -88,7 +88,7 @@ class Permits:
         self._grant()
 
     def lost(self, peer: Peer) -> None:
-        """What the task held is free."""
+        """The permits of the task are free."""
         self._waiting = deque(item for item in self._waiting if item[0] is not peer)
         self._granted = {item for item in self._granted if item[0] is not peer}
         self._grant()

@@ -37,12 +37,12 @@ class Address(NamedTuple):
 
 
 def line(words: dict[str, Any]) -> bytes:
-    """What is said, as it is sent."""
+    """The words as one line of JSON."""
     return json.dumps(words).encode() + b"\n"
 
 
 def proof(secret: bytes, nonce: str) -> str:
-    """What shows that an end knows the secret, which is not sent."""
+    """The proof that an end knows the secret, which neither end sends."""
     return hmac.new(secret, nonce.encode(), hashlib.sha256).hexdigest()
 
 
@@ -160,7 +160,7 @@ class Link:
 
 
 class Linked(Executor):  # in no more than its `shutdown`, by which a `Scope` ends it
-    """What travels to the tasks, and has a link to the driver there: begun when used, ended by `Scope`."""
+    """An object that has a link to the driver in the tasks: its first use begins the link, `Scope` ends it."""
 
     def __init__(self, what: str, address: Address) -> None:
         self._what = what

@@ -16,8 +16,8 @@ from reactive_runtime._core.failures import dropping
 from reactive_runtime._flow import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._tasks.task_input import Counter, encodable, with_notes
+from reactive_runtime.spark._write.arrow_types import arrow_fields, twice
 from reactive_runtime.spark._write.schemas import Elements
-from reactive_runtime.spark._write.values import arrow_fields, twice
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,7 +32,7 @@ ERROR: Final = "_error"
 
 
 class Outcome(NamedTuple):
-    """What became of a row: a value, or an error."""
+    """The end of a row: a value, or an error."""
 
     row: Any
     value: Any

@@ -31,22 +31,21 @@ from reactive_runtime.spark._tasks.task_metrics import TaskMetrics
 from reactive_runtime.spark._tasks.task_output import TaskOutput
 from reactive_runtime.spark._tasks.travel import travels
 from reactive_runtime.spark._tasks.worker_stream import sent
+from reactive_runtime.spark._write.arrow_types import arrow_fields, mapped, twice
+from reactive_runtime.spark._write.column_readers import reader
 from reactive_runtime.spark._write.schemas import Elements, spark_schema
-from reactive_runtime.spark._write.values import arrow_fields, mapping_of, names_of, reader, twice
+from reactive_runtime.spark._write.values import mapping_of, names_of
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 __all__ = ["OnError", "TaskFlow", "map_flow"]
 
 OnError = Literal["fail", "column"]
 
 _ON_ERROR: Final[tuple[OnError, ...]] = ("fail", "column")
-
-_UNDER_WAY: Final = 16
-"""Rows under way at once, where each is a flow of its own."""
 
 
 def map_flow(
@@ -64,28 +63,26 @@ def map_flow(
 ) -> DataFrame:
     """The DataFrame through a flow: `fn` is called in each task of Spark, with the rows of a partition as a flow.
 
-    Of streaming DataFrames likewise, batch by batch. Rows are in the order in which the flow gives them:
+    It takes a streaming DataFrame batch by batch. Rows are in the order in which the flow gives them:
     `flat_map_sequential` and `map_parallel` keep that of the partition, `flat_map` does not. An error of the flow fails
     the task, and names the operator, the partition and the row.
 
-    With `on_error="column"` each row is a flow of its own: `fn` is called for each, and what it does with errors, with
-    `retry` and `timeout` say, it does with those of one row. A row that ends with an error, or whose result does not
-    fit the schema, becomes a row whose columns are null, and whose column `_error` has the `row`, the `error` as text,
-    and the number of `attempts`. Of other rows it is null. The order is that of the partition.
+    With `on_error="column"` each row is a flow of its own: `fn` is called for each, and its `retry` and `timeout` are
+    those of one row. A row that ends with an error, or whose result does not fit the schema, becomes a row whose
+    columns are null, and whose column `_error` has the `row`, the `error` as text, and the number of `attempts`. That
+    column of other rows is null. The order is that of the partition.
 
     `fn` travels to the executors, so all it names has to be picklable: use `Threads` and `Timers` for its executors.
-    They begin in the task, and have ended when it ends, in whichever way: a limit, a cancel, another attempt that was
-    faster.
+    They begin in the task, and end with it, in whichever way: a limit, a cancel, another attempt that was faster.
 
-    The rows of a partition come once. A flow that takes them twice, by a `retry` of all of them or for two subscribers,
-    is an error.
+    The rows of a partition come once: a `retry` of all of them, or a second subscriber, is an error.
 
     Args:
         df: The DataFrame.
         fn: Is given the rows of a partition as a flow, and returns a flow of what becomes rows: mappings, sequences,
             objects, or Arrow batches; see `reactive_runtime.spark._write.schemas`.
         schema: Of the rows that the flow gives; as `reactive_runtime.spark._write.schemas` takes it.
-        form: What an element is: "dicts", as `Flow.from_dataframe` has it, "tuples", or "batches" of Arrow.
+        form: The kind of an element: "dicts", as `Flow.from_dataframe` has it, "tuples", or "batches" of Arrow.
         batch_rows: How many rows go on as one batch, at most, 1 or more.
         max_delay: After how many seconds a row goes on in a batch that is not full; from 0.
         on_error: "fail": the task fails. "column": a row that fails becomes a row with an error.
@@ -99,9 +96,9 @@ def map_flow(
 
     Raises:
         TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or a number is none.
-        ValueError: `form` or `on_error` is none of the choices, a number is too small, two columns have one name and
-            are to be dicts, `concurrency` is given without `on_error="column"`, or a `Pipeline` has an operator that
-            would see a part of the rows only (see `by_partition`, `on_error`).
+        ValueError: `form` or `on_error` is none of the choices, a number is too small, two fields of `schema` have
+            one name, or two columns of `df` have and are to be dicts, `concurrency` is given without
+            `on_error="column"`, or a `Pipeline` has an operator that would see a part of the rows only.
         SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the DataFrame or the
             schema has no columns, the session was stopped, or its workers run a Python that can't do it.
 
@@ -114,10 +111,7 @@ def map_flow(
     """
     if not hasattr(df, "mapInArrow"):
         raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
-    one_of("map_flow", "on_error", _ON_ERROR, on_error)
-    if concurrency is not None and on_error != "column":
-        raise ValueError("map_flow: concurrency is for on_error='column'; else the operators of fn have their own")
-    under_way = at_least("map_flow", "concurrency", 1, _UNDER_WAY if concurrency is None else concurrency)
+    under_way = _rows_under_way(on_error, concurrency)
     not_stopped("map_flow", df.sparkSession)
     if not df.columns:
         raise SparkError("map_flow: the DataFrame has no columns, and a task gets no rows without any: select one")
@@ -132,14 +126,33 @@ def map_flow(
     read = sendable(df)
     if not all(map(_can_be_asked_for, df.columns)) or twice(map(str.lower, df.columns)):
         read = read.toDF(*(f"c{place}" for place in range(len(df.columns))))
-        if form == "batches":
-            task.form = _Named(task.form, df.columns)
+        task.form = _Named(task.form, df.columns) if form == "batches" else task.form
     return read.mapInArrow(task.batches, task.schema)
+
+
+def _rows_under_way(on_error: OnError, concurrency: int | None) -> int:
+    """How many rows are under way at once, where each is a flow of its own."""
+    one_of("map_flow", "on_error", _ON_ERROR, on_error)
+    if concurrency is not None and on_error != "column":
+        raise ValueError("map_flow: concurrency is for on_error='column'; else the operators of fn have their own")
+    return at_least("map_flow", "concurrency", 1, 16 if concurrency is None else concurrency)
 
 
 def _can_be_asked_for(name: str) -> bool:
     """Whether PySpark finds a column by its name, as `mapInArrow` does: these it takes for a path, or for all."""
     return not set(name) & set(".`*")
+
+
+def _refuse_doubled(what: str, schema: StructType) -> None:
+    """ValueError for two fields of one name: Spark can't read a batch from a worker where some are."""
+    from pyspark.sql.types import StructType
+
+    def refuse(kind: DataType) -> DataType:
+        if isinstance(kind, StructType) and (name := twice(kind.names)):
+            raise ValueError(f"{what}: two fields of the schema are named {name!r}, which Spark can't read: rename one")
+        return kind
+
+    mapped(schema, refuse)
 
 
 class _Named:
@@ -171,7 +184,7 @@ class TaskFlow:
         fn: Is given the rows as a flow, one flow for each table, and returns a flow of what becomes rows: mappings,
             sequences, objects, or Arrow batches.
         schema: Of the rows that the flow gives; as `reactive_runtime.spark._write.schemas` takes it.
-        form: What an element is: "dicts", "tuples", or "batches" of Arrow; the types of their values are those that
+        form: The kind of an element: "dicts", "tuples", or "batches" of Arrow; the types of their values are those that
             Arrow has.
         batch_rows: How many rows go on as one batch, at most, 1 or more.
         max_delay: After how many seconds a row goes on in a batch that is not full; from 0. It is for `batches`.
@@ -179,7 +192,7 @@ class TaskFlow:
 
     Raises:
         TypeError: `fn` can't be called, `schema` is no schema, or a number is none.
-        ValueError: `form` is none of the three, or a number is too small.
+        ValueError: `form` is none of the three, a number is too small, or two fields of `schema` have one name.
         SparkError: `fn` can't be pickled (it names what can't), or Spark or Python has no such type.
     """
 
@@ -251,7 +264,7 @@ class TaskFlow:
 
 
 class _Task:
-    """What travels to the tasks."""
+    """A flow and its settings, which travel to the tasks."""
 
     def __init__(
         self,
@@ -269,7 +282,7 @@ class _Task:
         self._batch_rows = at_least(what, "batch_rows", 1, batch_rows)
         self._max_delay = seconds_of(what, "max_delay", max_delay)
         self._given: StructType = spark_schema(what, schema)
-        Elements(what, self._given)  # says so where there is a type that can't be made
+        _refuse_doubled(what, self._given)
         self._metrics = metrics
         self._by_row: tuple[StructType, int] | None = None  # errors are a column: the schema of rows, how many at once
         self.schema: StructType = self._given
@@ -281,8 +294,8 @@ class _Task:
             raise ValueError(f"{self._what}: on_error='column' is of rows, and form='batches' has none")
         _refuse_stateful(self._fn, "would see one row only, with on_error='column'")
         self._by_row = rows, under_way
-        self.schema = with_errors(self._what, self._given, rows)
-        Elements(self._what, self.schema)
+        self.schema = spark_schema(self._what, with_errors(self._what, self._given, rows))
+        _refuse_doubled(self._what, self.schema)
 
     # -- in a task, and its thread but for what the flow runs
 
@@ -356,7 +369,7 @@ class _Task:
 
     @contextmanager
     def _running(self, taken: Sequence[TaskInput]) -> Iterator[_Running]:
-        """What is begun in the block has ended after it, and what it did is counted, in whichever way it ends."""
+        """End all executors that the block begins, and report its counts, in whichever way it ends."""
         with Scope() as scope:
             running = _Running(scope, taken, self._metrics)
             dropping.listen_to_retries(running.retries.add)
@@ -440,7 +453,7 @@ def _in_lists(elements: Iterable[Any], most: int) -> Iterator[list[Any]]:
 
 
 def _values(element: Any, names: Sequence[str]) -> Iterable[Any]:
-    """What an element has for each field of the schema; ValueError where it has other fields."""
+    """The values of an element for the fields of the schema; ValueError where it has other fields."""
     if isinstance(element, tuple) and (own := names_of(element)) is not None and own != list(names):
         element = mapping_of(element, own)
     if isinstance(element, Mapping):

@@ -19,7 +19,7 @@ _WHAT: Final = "TaskMetrics"
 
 
 class TaskMetrics:
-    """What the tasks of `map_flow` did, added up in the driver: read it there, after an action.
+    """Counts of the rows, retries and errors of all tasks of `map_flow`. Read them in the driver, after an action.
 
     A task reports before each batch that it sends, and at its end, and waits until the driver has it. So a task that a
     limit cuts short is counted too, up to the last batch that Spark has taken; what it did beyond that comes a little
@@ -113,7 +113,7 @@ class _Counts:
         peer.say(answered=number)
 
     def lost(self, peer: Peer) -> None:
-        """What it has reported stays."""
+        """The counts that it has reported stay."""
 
 
 at_home("reactive_runtime.spark", TaskMetrics)

@@ -28,7 +28,7 @@ LOOK: Final = 1.0
 class TaskOutput:
     """A subscriber whose elements one other thread takes: `most` rows together, or those of the last `max_delay`.
 
-    What is requested and what waits is never more than `most` rows; an element that is an Arrow batch counts as its
+    The rows that are requested and those that wait are `most` at the most; an Arrow batch counts as its
     rows, and these are requested one by one, so that no more than one is beyond.
 
     A row goes through a queue, and takes no lock of ours: that costs as much as three steps of the flow. Whether all
@@ -62,7 +62,7 @@ class TaskOutput:
         flow.subscribe(self)
 
     def take(self) -> list[Any] | None:
-        """What is to leave now, waited for; None at the end. Raises the error of the flow, after what came before it.
+        """Wait for the elements that leave now; None at the end. Raises the error of the flow, after those before it.
 
         Nothing: there was none for a while. For the task's thread.
         """

@@ -1,4 +1,4 @@
-"""What goes to the tasks has to be picklable: what is not is named, with the way to it."""
+"""A function that goes to the tasks has to be picklable: an error names the part that is not, with the way to it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a task has given to Spark's worker, on its way to the JVM at once.
+"""Sends the batches that a task has given to Spark's worker to the JVM at once.
 
 The worker writes batches into a buffer of 64 KiB, and empties it when it is full, or at the end. So a small batch of a
-slow task would wait there. The stream has a `flush`, but Spark hands it to no function: it is looked for on the stack,
-in the frame that writes. Where it is not there, batches without rows fill the buffer, and push out what is before them.
+slow task would wait there. The stream has a `flush`, but Spark hands the stream to no function: `sent` finds it on the
+stack, in the frame that writes. Without it batches without rows fill the buffer, and push out those before them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def sent(batches: Iterable[pyarrow.RecordBatch], empty: pyarrow.RecordBatch) -> 
     """The batches for the worker, which have left it when the iterator ends.
 
     Args:
-        batches: What is to be sent.
+        batches: The batches of the task.
         empty: A batch of the same schema without rows.
     """
     yield from batches

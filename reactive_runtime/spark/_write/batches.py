@@ -13,9 +13,11 @@ from reactive_runtime._core.runtime.arguments import at_least, seconds_of
 from reactive_runtime._flow import Flow
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import is_connected
-from reactive_runtime.spark._write.parquet_settings import Check
-from reactive_runtime.spark._write.schemas import Elements, arrow_schema, spark_schema
-from reactive_runtime.spark._write.values import LARGE, arrow_fields, reader, without_tags, writer
+from reactive_runtime.spark._write.arrow_types import LARGE, arrow_fields, without_tags
+from reactive_runtime.spark._write.column_readers import reader
+from reactive_runtime.spark._write.kept_in_files import Check
+from reactive_runtime.spark._write.schemas import Elements, spark_schema
+from reactive_runtime.spark._write.values import writer
 from reactive_runtime.spark._write.writes import Write
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ class Batches(Generic[T]):
             seconds_of("to_spark", "seconds", seconds, positive=True)
         self._source = source
         self.spark = spark
-        arrow_schema("to_spark", schema)  # says so where there is a type that can't be made
         self.schema: StructType = spark_schema("to_spark", schema)
         self._batch_rows = batch_rows
         self._seconds = seconds
@@ -55,8 +56,8 @@ class Batches(Generic[T]):
     ) -> primitives.Future[int]:
         """Each batch as a DataFrame to `write_of(jobs)`; how many elements that were.
 
-        Each column is looked at with `checks` before it is written. An error of the kind `nothing` is the end, and
-        counts as none.
+        Each column goes through `checks` before Spark writes it. An error of the kind `nothing` is the end, and counts
+        as none.
         """
         jobs = Jobs(self.spark, "to_spark", 2)
         try:
@@ -123,7 +124,7 @@ _without_limit = primitives.Lock()  # the setting of a session that has none, wh
 
 
 def _frame_of(spark: SparkSession, table: pyarrow.Table, schema: StructType) -> DataFrame:
-    """The table as a DataFrame, with two settings as well with which PySpark by itself can't make one."""
+    """The table as a DataFrame, also with two settings with which PySpark alone can't make one."""
     bare = without_tags(schema)
     if bare == schema or spark.conf.get(LARGE, "false") != "true":
         return _limited(spark, table, schema)

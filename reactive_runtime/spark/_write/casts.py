@@ -12,8 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._support.shown import shown
-from reactive_runtime.spark._write.plain_values import NOT_WHOLE, PARTS
-from reactive_runtime.spark._write.values import DOUBLED, Misfit, doubled, in_range, twice
+from reactive_runtime.spark._write.arrow_types import twice
+from reactive_runtime.spark._write.plain_values import grain_of, too_fine
+from reactive_runtime.spark._write.values import DOUBLED, Misfit, doubled, in_range
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -61,7 +62,9 @@ def _asks_more(kind: DataType) -> bool:
         return not kind.containsNull or _asks_more(kind.elementType)
     if isinstance(kind, types.StructType):
         return any(not field.nullable or _asks_more(field.dataType) for field in kind)
-    return isinstance(kind, types.MapType) or (isinstance(kind, types.DayTimeIntervalType) and kind.endField in PARTS)
+    if isinstance(kind, types.DayTimeIntervalType):
+        return grain_of(kind) > datetime.timedelta.resolution
+    return isinstance(kind, types.MapType | types.TimeType)
 
 
 def _kept(column: Any, kind: DataType, path: str) -> None:
@@ -81,8 +84,8 @@ def _kept(column: Any, kind: DataType, path: str) -> None:
     elif isinstance(kind, types.StructType):
         for place, field in enumerate(kind):
             _kept_inside(column.field(place), field.dataType, f"{path}.{field.name}", nullable=field.nullable)
-    elif isinstance(kind, types.DayTimeIntervalType) and (part := PARTS.get(kind.endField)):
-        _whole(column, part, path)
+    elif isinstance(kind, types.DayTimeIntervalType | types.TimeType):
+        _whole(column, kind, path)
 
 
 def _kept_inside(column: Any, kind: DataType, path: str, *, nullable: bool) -> None:
@@ -115,15 +118,17 @@ def _no_double(offsets: Any, keys: Any, path: str) -> None:
         raise Misfit(0, path, f"a key: {_shown(keys[found[1]])} {DOUBLED}")
 
 
-def _whole(column: Any, part: datetime.timedelta, path: str) -> None:
+def _whole(column: Any, kind: DataType, path: str) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    unit = part // datetime.timedelta(microseconds=1)
+    unit = grain_of(kind) // datetime.timedelta.resolution
+    if column.type.unit == "ns":
+        unit *= 1000
     numbers = column.cast(pa.int64())
     whole: Any = pc.equal(pc.multiply(pc.divide(numbers, unit), unit), numbers)
     if (at := whole.index(False).as_py()) >= 0:
-        raise Misfit(0, path, f"{_shown(column[at])}: {NOT_WHOLE}")
+        raise Misfit(0, path, f"{_shown(column[at])}: {too_fine(kind)}")
 
 
 def _same(given: Any, made: Any, path: str) -> None:

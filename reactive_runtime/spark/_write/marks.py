@@ -15,6 +15,7 @@ from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._session.spark_errors import is_connected, not_stopped, spark_error
 from reactive_runtime.spark._session.spark_session import session as made_session
+from reactive_runtime.spark._write.described import described
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ _APP: Final = "reactive-runtime.app"
 _ELEMENTS: Final = "reactive-runtime.elements"
 
 _MISSING: Final = ("42P01", "42704")
-"""What SQL says where a table, or the schema it would be in, is not there."""
+"""States of SQL where a table, or the schema it would be in, is not there."""
 
 
 def elements_written(table: str, app: str, *, session: SparkSession | None = None) -> int:
@@ -34,7 +35,7 @@ def elements_written(table: str, app: str, *, session: SparkSession | None = Non
 
     Args:
         table: The name of a table of Delta or Iceberg; a path of Delta as Spark SQL has it, ``delta.`/data/orders```.
-        app: What the flow was called in `SparkSink.exactly_once`.
+        app: The name of the flow in `SparkSink.exactly_once`.
         session: The session that reads. None: that of `session()`, which is the one there is.
 
     Returns:
@@ -56,10 +57,10 @@ def elements_written(table: str, app: str, *, session: SparkSession | None = Non
 
 @dataclass(frozen=True)
 class Once:
-    """That each element should be in the table once."""
+    """The promise that each element is in the table once."""
 
     app: str
-    """What the flow is called in the table."""
+    """The name of the flow in the table."""
     position: int
     """How many of its elements are there already."""
 
@@ -75,7 +76,7 @@ def marked(once: Once | None, spark: SparkSession, table: str | None) -> Marks |
 
 
 class Marks:
-    """What a table says of one flow. It may be used on any thread."""
+    """The marks of one flow in a table. Any thread may use it."""
 
     def __init__(self, what: str, spark: SparkSession, table: str, once: Once) -> None:
         self._what = what
@@ -88,7 +89,7 @@ class Marks:
     def position(self) -> int | None:
         """How many elements of the flow the table has; None where there is no table."""
         try:
-            provider, location = self._described()
+            provider, location, _, _ = described(self._spark, self._table)
         except Exception as error:
             state: Any = getattr(error, "getSqlState", lambda: None)()
             if state in _MISSING or _is_no_delta(error):
@@ -104,7 +105,7 @@ class Marks:
         )
 
     def options(self, position: int) -> dict[str, str]:
-        """What the writer of a batch is given, after which the table has so many elements."""
+        """The options for the writer of a batch after which the table has so many elements."""
         return {
             "txnAppId": self._app,
             "txnVersion": str(position),
@@ -120,11 +121,6 @@ class Marks:
                 f" element {position}: begin it with skip(n) and exactly_once(…, position=n), where n is"
                 " elements_written(…), and write no other flow under that name meanwhile"
             )
-
-    def _described(self) -> tuple[str, str]:
-        found = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._table}").collect()
-        facts = {row[0]: row[1] for row in found}
-        return str(facts.get("Provider", "")).lower(), facts.get("Location", "")
 
     def _of_delta(self, location: str) -> int:
         if is_connected(self._spark):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["NOT_WHOLE", "PARTS", "PLAIN", "of_python", "prepared", "taken_types"]
+__all__ = ["PLAIN", "grain_of", "of_python", "prepared", "taken_types", "too_fine"]
 
 
 def taken_types(kind: DataType) -> tuple[type, ...]:
@@ -54,16 +54,20 @@ def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
     each: Callable[[Any], Any]
     if isinstance(kind, types.TimestampType):
         each = _instant
-    elif isinstance(kind, types.TimestampNTZType | types.TimeType):
+    elif isinstance(kind, types.TimestampNTZType):
         each = _without_zone
+    elif isinstance(kind, types.TimeType):
+        each = partial(_time_of_day, grain_of(kind), too_fine(kind))
     elif isinstance(kind, types.DateType):
         each = _day
-    elif isinstance(kind, types.DayTimeIntervalType) and (part := PARTS.get(kind.endField)):
-        each = partial(_whole, part)
+    elif isinstance(kind, types.DayTimeIntervalType):
+        each = partial(_microseconds, grain_of(kind), too_fine(kind))
     elif isinstance(kind, types.DecimalType):
         each = _finite
-    elif isinstance(kind, types.VariantType | types.GeometryType | types.GeographyType):
-        each = lambda value: {name: _bytes(part) for name, part in kind.toInternal(value).items()}  # noqa: E731
+    elif isinstance(kind, types.GeometryType | types.GeographyType):
+        each = partial(_place, kind)
+    elif isinstance(kind, types.VariantType):
+        each = partial(_internal, kind)
     else:
         return None
     return lambda values: [None if value is None else each(value) for value in values]
@@ -71,14 +75,34 @@ def prepared(kind: DataType) -> Callable[[list[Any]], list[Any]] | None:
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-PARTS: Final[dict[int | None, datetime.timedelta]] = {
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+
+_LAST_FIELDS: Final[dict[int | None, datetime.timedelta]] = {
     0: datetime.timedelta(days=1),
     1: datetime.timedelta(hours=1),
     2: datetime.timedelta(minutes=1),
 }
 """The unit of the last field of an interval, by its number in Spark; seconds have parts."""
 
-NOT_WHOLE: Final = "the column keeps whole ones only: take the type interval day to second"
+
+def grain_of(kind: DataType) -> datetime.timedelta:
+    """The smallest part that an interval or a time of this type keeps; a column keeps multiples of it."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.DayTimeIntervalType):
+        return _LAST_FIELDS.get(kind.endField, _MICROSECOND)
+    if isinstance(kind, types.TimeType):
+        return _MICROSECOND * int(10 ** (6 - kind.precision))
+    return _MICROSECOND
+
+
+def too_fine(kind: DataType) -> str:
+    """Why a value with a smaller part than `grain_of` does not fit."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.TimeType):
+        return f"the column keeps {kind.precision} places of a second: take the type time, which keeps 6"
+    return "the column keeps whole ones only: take the type interval day to second"
 
 
 def _instant(value: datetime.datetime) -> datetime.datetime:
@@ -107,6 +131,12 @@ def _without_zone(value: Any) -> Any:
     return value
 
 
+def _time_of_day(grain: datetime.timedelta, why: str, value: datetime.time) -> datetime.time:
+    if value.microsecond % (grain // _MICROSECOND):
+        raise ValueError(why)
+    return _without_zone(value)  # type: ignore[no-any-return]
+
+
 def _day(value: datetime.date) -> datetime.date:
     if not isinstance(value, datetime.datetime):
         return value
@@ -115,10 +145,14 @@ def _day(value: datetime.date) -> datetime.date:
     return value.date()
 
 
-def _whole(part: datetime.timedelta, value: datetime.timedelta) -> datetime.timedelta:
-    if value % part:
-        raise ValueError(NOT_WHOLE)
-    return value
+def _microseconds(grain: datetime.timedelta, why: str, value: datetime.timedelta) -> int:
+    """The number that Arrow keeps: Arrow refuses the smallest `timedelta` that 64 bits can hold."""
+    if grain != _MICROSECOND and value % grain:
+        raise ValueError(why)
+    count = value // _MICROSECOND
+    if not -(2**63) <= count < 2**63:
+        raise OverflowError("it is too large for 64 bits of microseconds")
+    return count
 
 
 def _finite(value: decimal.Decimal) -> decimal.Decimal:
@@ -126,6 +160,17 @@ def _finite(value: decimal.Decimal) -> decimal.Decimal:
     if not value.is_finite():
         raise ValueError("Spark's decimals have neither NaN nor infinity: give None, or take the type double")
     return value
+
+
+def _place(kind: Any, value: Any) -> dict[str, Any]:
+    made = _internal(kind, value)
+    if kind.srid not in (made["srid"], kind.MIXED_SRID):
+        raise ValueError(f"its SRID is {made['srid']}, and that of the column {kind.srid}")
+    return made
+
+
+def _internal(kind: Any, value: Any) -> dict[str, Any]:
+    return {name: _bytes(part) for name, part in kind.toInternal(value).items()}
 
 
 def _bytes(part: Any) -> Any:

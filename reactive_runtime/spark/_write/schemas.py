@@ -35,17 +35,9 @@ from typing import (
 
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark._write.arrow_types import arrow_fields, first_line, mapped, nullable_void, twice
 from reactive_runtime.spark._write.casts import cast
-from reactive_runtime.spark._write.values import (
-    Misfit,
-    arrow_fields,
-    first_line,
-    mapped,
-    mapping_of,
-    names_of,
-    twice,
-    writer,
-)
+from reactive_runtime.spark._write.values import Misfit, mapping_of, names_of, writer
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,21 +61,14 @@ _SERIES: Final = (list, set, frozenset, tuple, Sequence)
 
 
 def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
-    """The schema as Arrow has it; TypeError for what is none, SparkError for a field whose type Spark has not.
+    """The schema of Arrow, or that of a class; TypeError for a value that is none.
 
-    `what` is the operator that wants it, for the message.
+    SparkError for a field whose type Spark has not. `what` is the operator that wants the schema, for the message.
     """
     import pyarrow as pa
 
     if isinstance(schema, pa.Schema):
         return schema
-    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        try:
-            return arrow_fields(_without_lengths(what, _struct(what, schema)))
-        except SparkError:
-            raise
-        except Exception as error:
-            raise SparkError(f"{what}: {schema!r} is no schema of Spark: {first_line(error)}") from error
     if isinstance(schema, type) and (hints := _hints(schema)):
         return pa.schema([_field(what, name, hint, (schema,)) for name, hint in hints.items()])
     raise TypeError(
@@ -94,28 +79,30 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
 
 def spark_schema(what: str, schema: Any) -> Any:
     """The schema as Spark has it; SparkError where it has no columns."""
-    made = _spark_schema(what, schema)
+    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
+        made = _writable(what, _struct(what, schema))
+    else:
+        made = _of_arrow(what, arrow_schema(what, schema))
     if not len(made):
         raise SparkError(f"{what}: the schema has no columns, and Spark loses rows without any: give it one")
     return made
 
 
-def _spark_schema(what: str, schema: Any) -> Any:
+def _of_arrow(what: str, schema: pyarrow.Schema) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        return _without_lengths(what, _struct(what, schema))
     try:
-        return from_arrow_schema(arrow_schema(what, schema))
-    except SparkError:
-        raise
+        return from_arrow_schema(schema)
     except Exception as error:
         raise SparkError(f"{what}: Spark has no such type: {first_line(error)}") from error
 
 
-def _without_lengths(what: str, schema: Any) -> Any:
-    """The schema; SparkError where a field is a text with a length, which Spark has for tables, and not for rows."""
-    from pyspark.sql.types import CharType, VarcharType
+def _writable(what: str, schema: Any) -> Any:
+    """The schema; SparkError names a field whose type a flow can't write.
+
+    Spark has texts with a length for tables, and not for rows; Arrow lacks intervals of months, for instance.
+    """
+    from pyspark.sql.types import CharType, StructType, VarcharType
 
     for field in schema:
 
@@ -128,7 +115,15 @@ def _without_lengths(what: str, schema: Any) -> Any:
             return kind
 
         mapped(field.dataType, refuse)
-    return schema
+        try:
+            arrow_fields(StructType([field]))
+            writer(field.dataType, nullable=field.nullable)
+        except Exception as error:
+            raise SparkError(
+                f"{what}: field {field.name!r} has the type {field.dataType.simpleString()}, which a flow can't write:"
+                f" {first_line(error)}"
+            ) from error
+    return mapped(schema, nullable_void)
 
 
 def _struct(what: str, schema: Any) -> Any:
@@ -207,9 +202,9 @@ class Elements:
     One for each subscription, which it counts the elements of; calls are serial.
     """
 
-    def __init__(self, what: str, schema: Any, checks: Sequence[Callable[[Any], None]] = ()) -> None:
+    def __init__(self, what: str, schema: Any, checks: Sequence[Callable[[str, Any], None]] = ()) -> None:
         struct = spark_schema(what, schema)
-        self._checks = checks  # each is given each column, and raises Misfit
+        self._checks = checks  # each is given each column with its name, and raises Misfit
         self._what = what
         self._schema = arrow_fields(struct)
         self._kinds = [field.dataType for field in struct]
@@ -255,7 +250,7 @@ class Elements:
             try:
                 column = cast(table.column(at), field, kind)
                 for chunk in column.chunks:
-                    self._checked(chunk)
+                    self._checked(field.name, chunk)
                 columns.append(column)
             except Misfit as misfit:
                 why = f"an Arrow batch: {misfit.why}"
@@ -360,14 +355,14 @@ class Elements:
 
     def _column(self, place: int, values: list[Any]) -> Any:
         try:
-            return self._checked(self._writes[place](values, None))
+            return self._checked(self._schema.names[place], self._writes[place](values, None))
         except Misfit as misfit:
             name = f"{self._schema.names[place]}{misfit.path}"
             raise self._misfit(misfit.place, name, misfit.why) from misfit
 
-    def _checked(self, column: Any) -> Any:
+    def _checked(self, name: str, column: Any) -> Any:
         for check in self._checks:
-            check(column)
+            check(name, column)
         return column
 
     def _misfit(self, place: int, name: str, why: str) -> SparkError:

@@ -20,8 +20,8 @@ from reactive_runtime.spark._feed.segments import Segments, folder_of
 from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._session.spark_errors import not_stopped
 from reactive_runtime.spark._write.batches import Batches
+from reactive_runtime.spark._write.kept_in_files import Files, checks_of, options_of
 from reactive_runtime.spark._write.marks import Once, marked
-from reactive_runtime.spark._write.parquet_settings import kept_in_parquet
 from reactive_runtime.spark._write.table_sink import SparkTableSink
 from reactive_runtime.spark._write.writes import (
     NO_OPTIONS,
@@ -31,6 +31,7 @@ from reactive_runtime.spark._write.writes import (
     IsThereError,
     Write,
     called,
+    names_of_options,
     no_transaction,
     replacing,
 )
@@ -44,23 +45,29 @@ __all__ = ["SparkFeed", "SparkSink"]
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds after which the folder is looked at again, where it has no room: Spark does not say that it removed one."""
+"""Seconds between two looks for room in the folder: Spark does not say that it removed a segment."""
 
 
 class SparkSink(Generic[T]):
-    """Where the elements of a flow go, in Spark; made by `Flow.to_spark`. Nothing runs before a method writes.
+    """A writer of the elements of a flow into Spark; made by `Flow.to_spark`. Nothing runs before a method writes.
 
-    It is to a flow what `DataFrameWriter` is to a DataFrame, and its methods are spelt as they are there. Those that
-    choose, such as `format`, `mode`, `option`, `partitionBy`, give another sink, and leave this one as it is. Those
-    that write, such as `save`, `saveAsTable`, `insertInto`, `jdbc`, run the flow.
+    It is to a flow what `DataFrameWriter` is to a DataFrame, and its methods are spelt as they are there.
 
-    In mode "append", which is what a flow is written in where none is given, each micro-batch is one job of Spark,
-    whose rows are there when it is committed. One that fails is written once more, and the error goes to the hook; when
-    that fails too, the flow is cancelled, and the future has the error. In mode "error" and "ignore" the first
-    micro-batch is written so, and the others are appended. In mode "overwrite" all of the flow is one write, at its
-    end: until then what was there stays.
+    Methods that choose, such as `format`, `mode`, `option`, `partitionBy`, return another sink, and leave this one as
+    it is. One that takes columns raises SparkError where the schema lacks one. One that takes options raises ValueError
+    for an option with which Delta would leave out all batches but the first.
 
-    A flow without elements makes the table or the folder, as a DataFrame without rows does.
+    Methods that write, such as `save`, `saveAsTable`, `insertInto`, `jdbc`, run the flow. Each returns a future as
+    `save` does, raises the errors of `save`, and has the demand, the cancellation and the threads of `save`.
+
+    In mode "append", the default, each micro-batch is one job of Spark, whose rows are there when Spark has committed
+    it. The sink writes a batch that fails once more, and the hook gets the error; when that fails too, the sink cancels
+    the flow, and the future has the error. In mode "error" and "ignore" the sink writes the first micro-batch so, and
+    appends the others. In mode "overwrite" the sink makes one write of all of the flow, at its end: until then what was
+    there stays.
+
+    A flow without elements makes the table or the folder, as a DataFrame without rows does. A value that the files of
+    a format would change is an error, in the future, before its batch is written.
     """
 
     def __init__(
@@ -77,9 +84,6 @@ class SparkSink(Generic[T]):
 
         Args:
             source: The name of a format of Spark.
-
-        Returns:
-            Another sink.
         """
         return self._with(_format=source, _calls=(*self._calls, ("format", (source,), {})))
 
@@ -88,9 +92,6 @@ class SparkSink(Generic[T]):
 
         Args:
             saveMode: "append", "overwrite", "ignore", "error" or "errorifexists", as the modes of Spark.
-
-        Returns:
-            Another sink.
 
         Raises:
             ValueError: There is no such mode.
@@ -106,9 +107,6 @@ class SparkSink(Generic[T]):
             key: The name of the option.
             value: A str, a number or a bool.
 
-        Returns:
-            Another sink.
-
         Raises:
             ValueError: The option would have all batches but the first left out.
         """
@@ -119,12 +117,6 @@ class SparkSink(Generic[T]):
 
         Args:
             **options: As for `option`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            ValueError: As of `option`.
         """
         no_transaction(options)
         return self._with(_calls=(*self._calls, ("options", (), options)))
@@ -134,9 +126,6 @@ class SparkSink(Generic[T]):
 
         Args:
             *cols: Names of columns, or one list of them.
-
-        Returns:
-            Another sink.
 
         Raises:
             SparkError: The schema has no such column.
@@ -149,12 +138,6 @@ class SparkSink(Generic[T]):
         Args:
             numBuckets: How many buckets.
             *cols: As for `partitionBy`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            SparkError: As of `partitionBy`.
         """
         sink = self._laid_out("bucketBy", *_names(cols))
         return sink._with(_calls=(*self._calls, ("bucketBy", (numBuckets, *_names(cols)), {})))
@@ -164,12 +147,6 @@ class SparkSink(Generic[T]):
 
         Args:
             *cols: As for `partitionBy`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            SparkError: As of `partitionBy`.
         """
         return self._laid_out("sortBy", *_names(cols))
 
@@ -178,12 +155,6 @@ class SparkSink(Generic[T]):
 
         Args:
             *cols: As for `partitionBy`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            SparkError: As of `partitionBy`.
         """
         return self._laid_out("clusterBy", *_names(cols))
 
@@ -195,7 +166,7 @@ class SparkSink(Generic[T]):
         element is an error before anything is written.
 
         Args:
-            app: What the flow is called in the table. One flow at a time has that name.
+            app: The name of the flow in the table. One flow at a time has that name.
             position: The number of the element that this flow begins with: how many of its elements are in the table.
 
         Returns:
@@ -250,7 +221,7 @@ class SparkSink(Generic[T]):
         """
         sink = self._given("save", format, mode, partitionBy, options)
         to = None if path is None else str(path)
-        return sink._written(lambda writer: writer.save(to), sink._path_of_delta(to))
+        return sink._written(lambda writer: writer.save(to), marks=sink._path_of_delta(to))
 
     def parquet(
         self,
@@ -267,14 +238,6 @@ class SparkSink(Generic[T]):
             mode: As for `save`.
             partitionBy: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("parquet", "parquet", mode, partitionBy, options).save(path)
 
@@ -293,14 +256,6 @@ class SparkSink(Generic[T]):
             mode: As for `save`.
             partitionBy: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("orc", "orc", mode, partitionBy, options).save(path)
 
@@ -311,14 +266,6 @@ class SparkSink(Generic[T]):
             path: As for `parquet`.
             mode: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("json", "json", mode, None, options).save(path)
 
@@ -329,14 +276,6 @@ class SparkSink(Generic[T]):
             path: As for `parquet`.
             mode: As for `save`.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         return self._given("csv", "csv", mode, None, options).save(path)
 
@@ -357,17 +296,9 @@ class SparkSink(Generic[T]):
             mode: As for `save`.
             partitionBy: As for `save`; the columns of a table that is there, in its order.
             **options: As for `save`.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            TypeError: As of `save`.
-            ValueError: As of `save`.
-            SparkError: As of `save`.
         """
         sink = self._given("saveAsTable", format, mode, partitionBy, options)
-        return sink._written(lambda writer: writer.saveAsTable(name), name)
+        return sink._written(lambda writer: writer.saveAsTable(name), marks=name, table=name)
 
     def insertInto(self, tableName: str, *, overwrite: bool | None = None) -> primitives.Future[int]:  # noqa: N802, N803
         """Run the flow, and insert its elements into a table that is there, by the position of the columns.
@@ -377,14 +308,11 @@ class SparkSink(Generic[T]):
             overwrite: Whether to replace what it has, or, with `spark.sql.sources.partitionOverwriteMode` set to
                 "dynamic", the partitions that the elements are in. None: whether the mode is "overwrite".
 
-        Returns:
-            As of `save`.
-
         Raises:
             SparkError: Exactly once is asked for, which this write has no way to say in the table.
         """
         sink = self if overwrite is None else self._with(_mode="overwrite" if overwrite else "append")
-        return sink._written(lambda writer: writer.insertInto(tableName), None)
+        return sink._written(lambda writer: writer.insertInto(tableName), table=tableName, by_position=True)
 
     def jdbc(
         self, url: str, table: str, *, mode: str | None = None, properties: Mapping[str, str] | None = None
@@ -397,18 +325,11 @@ class SparkSink(Generic[T]):
             url: The address of the database: `jdbc:…`.
             table: The name of the table there, which is made if there is none.
             mode: As for `save`.
-            properties: What the connection is made with: user, password, driver.
-
-        Returns:
-            As of `save`.
-
-        Raises:
-            ValueError: As of `save`.
-            SparkError: Exactly once is asked for.
+            properties: Properties of the connection: user, password, driver.
         """
         sink = self._given("jdbc", None, mode, None, {})
         given = None if properties is None else dict(properties)
-        return sink._written(lambda writer: writer.jdbc(url, table, properties=given), None, "jdbc")
+        return sink._written(lambda writer: writer.jdbc(url, table, properties=given), format="jdbc")
 
     def foreachBatch(self, func: Callable[[DataFrame, int], object]) -> primitives.Future[int]:  # noqa: N802
         """Run the flow, and call a function with each micro-batch, to merge it into a table, say.
@@ -423,12 +344,6 @@ class SparkSink(Generic[T]):
         Raises:
             TypeError: `func` can't be called, or is a coroutine function.
             SparkError: The sink has settings of a writer, which this does not use.
-
-        Demand:
-            As of `save`.
-
-        Cancellation:
-            As of `save`.
 
         Thread:
             `func` is called on a thread of the sink, one call at a time.
@@ -459,7 +374,7 @@ class SparkSink(Generic[T]):
     def stream(self, folder: str | Path, *, segments: int = 4) -> SparkFeed:
         """Run the flow, and keep its elements in `folder` until a streaming query has taken them.
 
-        Each micro-batch is a segment, a Parquet file. What is in the folder survives the end of either process:
+        Each micro-batch is a segment, a Parquet file. The segments survive the end of either process:
         `elements_fed(folder)` says how many elements a flow that is begun again should skip. One flow at a time feeds a
         folder, which it holds a lock of, and one query empties it: with the DataFrame that is returned, or in another
         process with that of `read_feed`.
@@ -544,13 +459,33 @@ class SparkSink(Generic[T]):
         return f"delta.`{path.replace('`', '``')}`"
 
     def _written(
-        self, write: Callable[[DataFrameWriter], object], table: str | None, format: str | None = None
+        self,
+        write: Callable[[DataFrameWriter], object],
+        *,
+        table: str | None = None,
+        marks: str | None = None,
+        format: str | None = None,
+        by_position: bool = False,
     ) -> primitives.Future[int]:
-        """Run the flow in the mode of the sink; `write` ends the calls of a writer, which is of the `format`."""
+        """Run the flow in the mode of the sink.
+
+        Args:
+            write: Ends the calls of a writer.
+            table: The table of the catalogue that it writes to.
+            marks: The table as Spark SQL names it, where that can say how many elements of the flow it has.
+            format: The format of the writer. None: that of the sink.
+            by_position: Whether it writes to the columns of the table by their position, and not by their names.
+        """
+        spark = self._batches.spark
+        format = format or self._format
+        partitions = [name for call, names, _ in self._calls if call == "partitionBy" for name in names]
+        anew = self._mode == "overwrite" and not by_position
+        files = Files(format, table, partitions, names_of_options(self._calls), by_position, anew)
 
         def to(mode: str) -> Callable[..., object]:
             def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:
-                return write(called(frame.write.options(**options), self._calls).mode(mode))
+                writer = frame.write.options(**options_of(spark, format), **options)
+                return write(called(writer, self._calls).mode(mode))
 
             return call
 
@@ -558,12 +493,12 @@ class SparkSink(Generic[T]):
             if self._mode == "overwrite":
                 return replacing(to("overwrite"), self._once)
             create = None if self._mode == "append" else to("error")  # as all of PySpark spells it
-            marks = marked(self._once, self._batches.spark, None if create else table)
-            return Append(to("append"), jobs.over, create=create, marks=marks)
+            kept = marked(self._once, spark, None if create else marks)
+            return Append(to("append"), jobs.over, create=create, marks=kept)
 
         return self._batches.written(
             write_of,
-            checks=lambda: kept_in_parquet(self._batches.spark, format or self._format),
+            checks=lambda: checks_of(spark, self._batches.schema, files),
             nothing=IsThereError if self._mode == "ignore" else (),
         )
 
@@ -579,7 +514,7 @@ _PARAMETERS: Final = {
     _bare(name): name
     for name in ("mode", "format", "partitionBy", "bucketBy", "sortBy", "clusterBy", "overwrite", "properties")
 }
-"""What an option is not, by itself or misspelt."""
+"""Names that are no options, also where they are misspelt."""
 
 
 def _names(cols: Sequence[str | Sequence[str]]) -> list[str]:
@@ -591,7 +526,7 @@ class SparkFeed:
 
     def __init__(self, dataframe: DataFrame, done: primitives.Future[int], position: int, kept: Segments) -> None:
         self.dataframe = dataframe
-        """What the flow feeds: a streaming DataFrame, for one query, which should have a checkpoint."""
+        """The streaming DataFrame that the flow feeds, for one query, which should have a checkpoint."""
         self.done = done
         """Has the number of elements that were put into segments, at the end of the flow, or its error. Cancelling it
         ends the flow; what is in segments stays."""

@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.public_names import at_home
+from reactive_runtime.spark._session.jobs import Jobs
 from reactive_runtime.spark._write.batches import Batches
+from reactive_runtime.spark._write.kept_in_files import Check, Files, checks_of, options_of
 from reactive_runtime.spark._write.marks import Once, marked
-from reactive_runtime.spark._write.parquet_settings import Check, kept_in_parquet
-from reactive_runtime.spark._write.writes import NO_OPTIONS, Append, Call, called, no_transaction, replacing
+from reactive_runtime.spark._write.writes import (
+    NO_OPTIONS,
+    Append,
+    Call,
+    called,
+    names_of_options,
+    no_transaction,
+    replacing,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,11 +30,14 @@ T = TypeVar("T")
 
 
 class SparkTableSink(Generic[T]):
-    """Where the elements of a flow go in a table of a catalogue; made by `SparkSink.writeTo`.
+    """A writer of the elements of a flow to a table of a catalogue; made by `SparkSink.writeTo`.
 
-    It is to a flow what `DataFrameWriterV2` is to a DataFrame, and its methods are spelt as they are there. `append`
-    writes each micro-batch as it comes. `create` makes the table of the first, and appends the others. All else is one
-    write, at the end of the flow: until then what was there stays.
+    It is to a flow what `DataFrameWriterV2` is to a DataFrame, and its methods are spelt as they are there. Methods
+    that choose return another sink; `option` and `options` raise the errors of `SparkSink.option`.
+
+    `append` writes each micro-batch as it comes. `create` makes the table of the first, and appends the others. All
+    other methods make one write, at the end of the flow: until then what was there stays. Each returns a future as
+    `SparkSink.save` does. All but `append` raise SparkError where `exactly_once` was asked for.
     """
 
     def __init__(self, batches: Batches[T], table: str, calls: tuple[Call, ...], once: Once | None) -> None:
@@ -39,9 +51,6 @@ class SparkTableSink(Generic[T]):
 
         Args:
             provider: The name of the format.
-
-        Returns:
-            Another sink.
         """
         return self._and("using", provider)
 
@@ -51,12 +60,6 @@ class SparkTableSink(Generic[T]):
         Args:
             key: As for `SparkSink.option`.
             value: As for `SparkSink.option`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            ValueError: As of `SparkSink.option`.
         """
         return self.options(**{key: value})
 
@@ -65,12 +68,6 @@ class SparkTableSink(Generic[T]):
 
         Args:
             **options: As for `SparkSink.option`.
-
-        Returns:
-            Another sink.
-
-        Raises:
-            ValueError: As of `SparkSink.option`.
         """
         no_transaction(options)
         return self._and("options", **options)
@@ -81,9 +78,6 @@ class SparkTableSink(Generic[T]):
         Args:
             property: The name of the property.
             value: Its value.
-
-        Returns:
-            Another sink.
         """
         return self._and("tableProperty", property, value)
 
@@ -93,67 +87,27 @@ class SparkTableSink(Generic[T]):
         Args:
             col: A column, or a transform such as `partitioning.days(col)`.
             *cols: More of them.
-
-        Returns:
-            Another sink.
         """
         return self._and("partitionedBy", col, *cols)
 
     def append(self) -> primitives.Future[int]:
         """Run the flow, and append its elements to the table, which has to be there.
 
-        Returns:
-            As of `SparkSink.save`.
-
         Raises:
             SparkError: Exactly once is asked for where it can't be had.
         """
-        return self._batches.written(
-            lambda jobs: Append(
-                self._to("append"), jobs.over, marks=marked(self._once, self._batches.spark, self._table)
-            ),
-            checks=self._checks,
-        )
+        return self._appended(self._table)
 
     def create(self) -> primitives.Future[int]:
-        """Run the flow, and write its elements to a table that is made, and must not be there.
-
-        Returns:
-            As of `SparkSink.save`.
-
-        Raises:
-            SparkError: Exactly once is asked for.
-        """
-        return self._batches.written(
-            lambda jobs: Append(
-                self._to("append"),
-                jobs.over,
-                create=self._to("create"),
-                marks=marked(self._once, self._batches.spark, None),
-            ),
-            checks=self._checks,
-        )
+        """Run the flow, and write its elements to a table that is made, and must not be there."""
+        return self._appended(None, create=self._to("create"))
 
     def replace(self) -> primitives.Future[int]:
-        """Run the flow, and put a table with its elements in the place of one that is there.
-
-        Returns:
-            As of `SparkSink.save`.
-
-        Raises:
-            SparkError: Exactly once is asked for.
-        """
+        """Run the flow, and put a table with its elements in the place of one that is there."""
         return self._replaced("replace")
 
     def createOrReplace(self) -> primitives.Future[int]:  # noqa: N802
-        """Run the flow, and put a table with its elements in the place of one that is there, or of none.
-
-        Returns:
-            As of `SparkSink.save`.
-
-        Raises:
-            SparkError: Exactly once is asked for.
-        """
+        """Run the flow, and put a table with its elements in the place of one that is there, or of none."""
         return self._replaced("createOrReplace")
 
     def overwrite(self, condition: Column) -> primitives.Future[int]:
@@ -161,42 +115,46 @@ class SparkTableSink(Generic[T]):
 
         Args:
             condition: A column that is true for the rows that go.
-
-        Returns:
-            As of `SparkSink.save`.
-
-        Raises:
-            SparkError: Exactly once is asked for.
         """
         return self._replaced("overwrite", condition)
 
     def overwritePartitions(self) -> primitives.Future[int]:  # noqa: N802
-        """Run the flow, and put its elements in the place of the partitions that they are in.
-
-        Returns:
-            As of `SparkSink.save`.
-
-        Raises:
-            SparkError: Exactly once is asked for.
-        """
+        """Run the flow, and put its elements in the place of the partitions that they are in."""
         return self._replaced("overwritePartitions")
 
     def _and(self, name: str, *arguments: Any, **named: Any) -> SparkTableSink[T]:
         return SparkTableSink(self._batches, self._table, (*self._calls, (name, arguments, named)), self._once)
 
-    def _replaced(self, how: str, *arguments: Any) -> primitives.Future[int]:
-        return self._batches.written(lambda _: replacing(self._to(how, *arguments), self._once), checks=self._checks)
+    def _appended(self, marks_in: str | None, *, create: Callable[..., object] | None = None) -> primitives.Future[int]:
+        def write_of(jobs: Jobs) -> Append:
+            marks = marked(self._once, self._batches.spark, marks_in)
+            return Append(self._to("append"), jobs.over, create=create, marks=marks)
 
-    def _checks(self) -> Sequence[Check]:
+        return self._batches.written(write_of, checks=lambda: self._checks("append"))
+
+    def _replaced(self, how: str, *arguments: Any) -> primitives.Future[int]:
+        return self._batches.written(
+            lambda _: replacing(self._to(how, *arguments), self._once), checks=lambda: self._checks(how)
+        )
+
+    def _checks(self, how: str) -> Sequence[Check]:
+        by = [str(col) for name, columns, _ in self._calls if name == "partitionedBy" for col in columns]
+        partitions = [name for name in self._batches.schema.names if f"Column<'{name}'>" in by]
+        options = names_of_options(self._calls)
+        files = Files(self._format(), self._table, partitions, options, anew=how in _MAKING)
+        return checks_of(self._batches.spark, self._batches.schema, files)
+
+    def _format(self) -> str | None:
         used = [arguments[0] for name, arguments, _ in self._calls if name == "using"]
-        return kept_in_parquet(self._batches.spark, used[-1] if used else "parquet")
+        return used[-1] if used else None
 
     def _to(self, how: str, *arguments: Any) -> Callable[..., object]:
-        # What describes a table is for one that is made: a writer that appends has no use for it.
+        # A writer that appends takes no description of a table.
         calls = [call for call in self._calls if call[0] == "options" or how in _MAKING]
 
         def call(frame: DataFrame, options: Mapping[str, str] = NO_OPTIONS) -> object:
-            return getattr(called(frame.writeTo(self._table).options(**options), calls), how)(*arguments)
+            writer = frame.writeTo(self._table).options(**options_of(frame.sparkSession, self._format()), **options)
+            return getattr(called(writer, calls), how)(*arguments)
 
         return call
 

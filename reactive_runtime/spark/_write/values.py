@@ -1,21 +1,19 @@
-"""Columns of Arrow and values of Python: out as `DataFrame.collect` gives them, in as `createDataFrame` takes them.
+"""Values of Python as columns of Arrow, as `createDataFrame` takes them; a nested column goes by its children.
 
-Both go column by column, nested ones by their children, so that what is done for each value is done by Arrow. Going in,
-the Python types of a column are looked at once, before Arrow converts it: by itself Arrow makes 1.5 a 1. Only where a
-column does not fit is it looked through, for the value to name.
+Arrow alone would make 1.5 a 1, so the writer compares the Python types of a column with those that it takes, in one
+pass of C, before Arrow converts the column. The writer looks for the value to name only where a column does not fit.
 
-    out                                        in
-    timestamp     datetime, local, no zone     datetime: one without a zone is local
-    timestamp_ntz datetime, no zone            datetime, no zone
-    date          date                         date, or a datetime at midnight, no zone
-    struct        Row                          mapping, Row by its names, sequence, or object with these attributes
-    array         list                         list, tuple, array, set, or array of NumPy
-    map           dict                         dict
-    variant, geometry, a type of the user's    their own classes, both ways
+    timestamp     datetime: one without a zone is local
+    timestamp_ntz datetime, no zone
+    date          date, or a datetime at midnight, no zone
+    struct        mapping, Row by its names, sequence, or object with these attributes
+    array         list, tuple, array, set, or array of NumPy
+    map           dict
+    variant, geometry, a type of the user's    their own classes
 
-Others are as for `createDataFrame`: an int where the column is of ints, a float where it is of floats, and so on. A
-value of a class derived from one of these (`IntEnum`, `pandas.Timestamp`), or of NumPy, is taken as one of the class
-itself; one that a column can't keep whole is a Misfit.
+Others are as for `createDataFrame`: an int where the column is of ints, a float where it is of floats, and so on. The
+writer takes a value of a class derived from one of these (`IntEnum`, `pandas.Timestamp`), or of NumPy, as one of the
+class itself. A value that a column can't keep whole is a Misfit.
 """
 
 from __future__ import annotations
@@ -25,273 +23,22 @@ import datetime
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from inspect import signature
+from functools import partial
 from itertools import accumulate, chain, pairwise
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._support.shown import shown
+from reactive_runtime.spark._write.arrow_types import arrow_type, first_line, twice
 from reactive_runtime.spark._write.plain_values import PLAIN, of_python, prepared, taken_types
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql.types import DataType, StructType
 
-__all__ = [
-    "DOUBLED",
-    "LARGE",
-    "Misfit",
-    "Read",
-    "Write",
-    "arrow_fields",
-    "doubled",
-    "first_line",
-    "in_range",
-    "mapped",
-    "mapping_of",
-    "names_of",
-    "reader",
-    "twice",
-    "without_tags",
-    "writer",
-]
-
-LARGE: Final = "spark.sql.execution.arrow.useLargeVarTypes"
-"""The setting with which Spark sends strings and bytes with offsets of 64 bits."""
-
-Read = Callable[[Any], list[Any]]
-"""The values of a column of Arrow."""
+__all__ = ["DOUBLED", "Misfit", "Write", "doubled", "in_range", "mapping_of", "names_of", "writer"]
 
 Write = Callable[[list[Any], "Sequence[bool] | None"], Any]
 """The column of Arrow of values; the flags say of which rows there is none, since what would hold it is null itself."""
-
-
-def twice(names: Iterable[str]) -> str | None:
-    """The first name that is there twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, on one line."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
-
-
-def mapped(kind: DataType, change: Callable[[DataType], DataType]) -> DataType:
-    """The type with each one in it changed, from the inside out."""
-    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
-
-    if isinstance(kind, ArrayType):
-        return change(ArrayType(mapped(kind.elementType, change), kind.containsNull))
-    if isinstance(kind, MapType):
-        key, value = mapped(kind.keyType, change), mapped(kind.valueType, change)
-        return change(MapType(key, value, kind.valueContainsNull))
-    if isinstance(kind, StructType):
-        fields = [StructField(f.name, mapped(f.dataType, change), f.nullable, f.metadata) for f in kind]
-        return change(StructType(fields))
-    return change(kind)
-
-
-def arrow_fields(schema: StructType, zone: str = "UTC", *, large: bool = False) -> pyarrow.Schema:
-    """The schema as Arrow has it.
-
-    Args:
-        schema: As Spark has it.
-        zone: Of its timestamps: only a name, since what they hold is UTC.
-        large: The setting `LARGE` of the session.
-    """
-    import pyarrow as pa
-
-    return pa.schema(_arrow_type(schema, zone, large=large))
-
-
-def without_tags(schema: StructType) -> StructType:
-    """The schema with a plain struct for each type that is one with a mark in Arrow: variants and places."""
-    from pyspark.sql import types
-
-    def plain(kind: DataType) -> DataType:
-        if isinstance(kind, types.VariantType):
-            return types.StructType().add("value", "binary", False).add("metadata", "binary", False)
-        if isinstance(kind, types.GeometryType | types.GeographyType):
-            return types.StructType().add("srid", "int", False).add("wkb", "binary", False)
-        return kind
-
-    made: Any = mapped(schema, plain)
-    return made  # type: ignore[no-any-return]
-
-
-def _arrow_type(kind: DataType, zone: str = "UTC", *, large: bool = False) -> Any:
-    import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    # What is void may be null, whatever Spark says of it: Arrow knows no other.
-    named: dict[str, Any] = {"timezone": zone} if _names_the_zone() else {}
-    made = to_arrow_type(mapped(kind, _nullable_void), **named)
-    # Spark makes all of them large, those in a variant too; PySpark's own function does not.
-    return _enlarged(pa, made) if large else made
-
-
-@lru_cache(maxsize=1)
-def _names_the_zone() -> bool:
-    """Whether PySpark lets a type of Arrow have another zone than UTC, as 4.2 does and 4.1 does not."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    return "timezone" in signature(to_arrow_type).parameters
-
-
-def _nullable_void(kind: DataType) -> DataType:
-    from pyspark.sql.types import ArrayType, MapType, NullType, StructField, StructType
-
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, NullType):
-        return ArrayType(kind.elementType)
-    if isinstance(kind, MapType) and isinstance(kind.valueType, NullType):
-        return MapType(kind.keyType, kind.valueType)
-    if isinstance(kind, StructType):
-        return StructType(
-            [StructField(f.name, f.dataType, f.nullable or isinstance(f.dataType, NullType), f.metadata) for f in kind]
-        )
-    return kind
-
-
-def _enlarged(pa: Any, kind: Any) -> Any:
-    if pa.types.is_string(kind):
-        return pa.large_string()
-    if pa.types.is_binary(kind):
-        return pa.large_binary()
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_enlarged(pa, kind.value_type)))
-    if pa.types.is_map(kind):
-        fields = (kind.key_field, kind.item_field)
-        return pa.map_(*(field.with_type(_enlarged(pa, field.type)) for field in fields))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_enlarged(pa, field.type)) for field in kind])
-    return kind
-
-
-# -- out --------------------------------------------------------------------------------------------------------
-
-
-def reader(kind: DataType, binary: Callable[[bytes], Any] = bytes) -> Read:
-    """Reads columns of a type. `binary` makes the values of binary ones: bytes, or bytearray.
-
-    PySparkNotImplementedError for a type that PySpark can't collect either.
-    """
-    from pyspark.sql import types
-
-    if isinstance(kind, types.ArrayType):
-        return partial(_lists, reader(kind.elementType, binary))
-    if isinstance(kind, types.MapType):
-        return partial(_maps, reader(kind.keyType, binary), reader(kind.valueType, binary))
-    if isinstance(kind, types.StructType):
-        return partial(_rows, kind.names, [reader(field.dataType, binary) for field in kind])
-    if isinstance(kind, types.UserDefinedType):
-        return partial(_each, kind.deserialize, reader(kind.sqlType(), binary))
-    if isinstance(kind, types.TimestampType):
-        return partial(_each, _local, _ints)
-    if isinstance(kind, types.TimeType):
-        return partial(_each, kind.fromInternal, _ints)
-    if isinstance(kind, types.BinaryType) and binary is not bytes:
-        return partial(_each, binary, _plain)
-    if isinstance(kind, types.VariantType):
-        return partial(_each, partial(_made, types.VariantVal), partial(_pairs, ("value", "metadata")))
-    if isinstance(kind, types.GeometryType):
-        return partial(_each, partial(_made, types.Geometry.fromWKB), partial(_pairs, ("wkb", "srid")))
-    if isinstance(kind, types.GeographyType):
-        return partial(_each, partial(_made, types.Geography.fromWKB), partial(_pairs, ("wkb", "srid")))
-    if isinstance(kind, types.YearMonthIntervalType | types.CalendarIntervalType):
-        kind.fromInternal(0)  # says that it can't, in PySpark's words
-    return _plain
-
-
-_NUMBERS: Final = {"int64": "q", "int32": "i", "int16": "h", "int8": "b", "double": "d", "float": "f"}
-
-
-def _plain(column: Any) -> list[Any]:
-    """Numbers that are all there straight from memory, in a tenth of the time."""
-    code: Any = _NUMBERS.get(str(column.type))
-    if code is None or column.null_count or not len(column):
-        listed: list[Any] = column.to_pylist()
-        return listed
-    numbers = memoryview(column.buffers()[1]).cast("B").cast(code)
-    return numbers[column.offset : column.offset + len(column)].tolist()
-
-
-def _ints(column: Any) -> list[Any]:
-    return _plain(column.view("int64"))
-
-
-def _local(microseconds: int) -> datetime.datetime:
-    """The local time, without a zone, as PySpark has it."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.datetime.fromtimestamp(seconds).replace(microsecond=rest)
-
-
-def _each(made: Callable[[Any], Any], read: Read, column: Any) -> list[Any]:
-    return [None if value is None else made(value) for value in read(column)]
-
-
-def _bounds(column: Any) -> tuple[int, int, list[slice | None]]:
-    """Of a column of lists: where their elements begin and end, and the slice of these that each has."""
-    offsets = column.offsets.to_pylist()
-    first, last = offsets[0], offsets[-1]
-    slices: Any = map(slice, (at - first for at in offsets), (at - first for at in offsets[1:]))
-    if not column.null_count:
-        return first, last, list(slices)
-    there = column.is_valid().to_pylist()
-    return first, last, [one if valid else None for one, valid in zip(slices, there, strict=True)]
-
-
-def _lists(read: Read, column: Any) -> list[Any]:
-    if not len(column):
-        return []
-    first, last, slices = _bounds(column)
-    elements = read(column.values.slice(first, last - first))
-    return [None if one is None else elements[one] for one in slices]
-
-
-def _maps(read_key: Read, read_value: Read, column: Any) -> list[Any]:
-    if not len(column):
-        return []
-    first, last, slices = _bounds(column)
-    keys = read_key(column.keys.slice(first, last - first))
-    found = read_value(column.items.slice(first, last - first))
-    return [None if one is None else dict(zip(keys[one], found[one], strict=True)) for one in slices]
-
-
-def _rows(names: list[str], reads: Sequence[Read], column: Any) -> list[Any]:
-    from pyspark.sql.types import Row
-
-    def row(values: tuple[Any, ...]) -> Any:
-        made: Any = tuple.__new__(Row, values)
-        made.__fields__ = names
-        return made
-
-    columns = [read(column.field(place)) for place, read in enumerate(reads)]
-    rows = zip(*columns, strict=True) if columns else iter([()] * len(column))
-    if not column.null_count:
-        return [row(values) for values in rows]
-    there = column.is_valid().to_pylist()
-    return [row(values) if valid else None for values, valid in zip(rows, there, strict=True)]
-
-
-def _made(make: Callable[[Any, Any], Any], two: tuple[Any, Any]) -> Any:
-    """Its bytes are those that PySpark gives: bytearrays."""
-    return make(*(bytearray(part) if isinstance(part, bytes) else part for part in two))
-
-
-def _pairs(names: tuple[str, str], column: Any) -> list[Any]:
-    """Of a struct that stands for something else: two of its fields."""
-    pairs = zip(*(column.field(name).to_pylist() for name in names), strict=True)
-    there = column.is_valid().to_pylist()
-    return [pair if valid else None for pair, valid in zip(pairs, there, strict=True)]
-
-
-# -- in ---------------------------------------------------------------------------------------------------------
 
 
 class Misfit(Exception):  # noqa: N818
@@ -361,7 +108,7 @@ class _PlainWriter:
 
     def __init__(self, kind: DataType) -> None:
         taken = taken_types(kind)
-        self._arrow = _arrow_type(kind)
+        self._arrow = arrow_type(kind)
         self._takes = frozenset({NoneType, *taken} - {memoryview})
         self._known = tuple(self._takes)
         self._plain = [(base, PLAIN[base]) for base in taken if base in PLAIN]
@@ -387,7 +134,8 @@ class _PlainWriter:
         """The value as one of the types that Arrow is given: of a class derived from these, and of NumPy."""
         try:
             if not isinstance(value, self._known):
-                value = of_python(value)
+                made = of_python(value)
+                value = made if made is value else self._with_an_hour(made)
             if type(value) in self._takes:
                 return value
             if not isinstance(value, bool):  # an int to Python
@@ -397,6 +145,12 @@ class _PlainWriter:
         except _REFUSED as error:
             raise Misfit(place, "", f"{self._why(value)}: {first_line(error)}") from error
         raise Misfit(place, "", self._why(value))
+
+    def _with_an_hour(self, value: Any) -> Any:
+        """The midnight that a `datetime64` of days stands for, where the column keeps no days."""
+        if type(value) is not datetime.date or datetime.datetime not in self._takes or datetime.date in self._takes:
+            return value
+        return datetime.datetime.combine(value, datetime.time())
 
     def _column(self, values: list[Any]) -> Any:
         import pyarrow as pa
@@ -426,7 +180,7 @@ class _ListWriter:
     """Of arrays: their elements as one column, and where each begins."""
 
     def __init__(self, kind: Any, write: Write) -> None:
-        self._arrow = _arrow_type(kind)
+        self._arrow = arrow_type(kind)
         self._write = write
         self._takes = frozenset({NoneType, list, tuple, array.array, set, frozenset})
 
@@ -471,7 +225,7 @@ class _MapWriter:
     """Of maps: their keys and their values as two columns."""
 
     def __init__(self, kind: Any, write_key: Write, write_value: Write) -> None:
-        self._arrow = _arrow_type(kind)
+        self._arrow = arrow_type(kind)
         self._merges = _merges(kind.keyType)
         self._write_key = write_key
         self._write_value = write_value
@@ -532,7 +286,7 @@ class _StructWriter:
     """Of structs: a column for each field."""
 
     def __init__(self, kind: StructType, writes: Sequence[Write]) -> None:
-        self._fields = list(_arrow_type(kind))
+        self._fields = list(arrow_type(kind))
         self._names: list[str] = kind.names
         self._required = [field.name for field in kind if not field.nullable]
         self._writes = writes
@@ -578,7 +332,7 @@ def mapping_of(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _fields_of(value: Any, names: Sequence[str], required: Iterable[str]) -> Sequence[Any]:
-    """What a value has for each of the names; Misfit where it lacks one, or has others.
+    """The fields of a value for the names; Misfit where it lacks one, or has others.
 
     A mapping may lack one that is not required, if all in it is known: what is not would be one misspelt. So may a
     `Row` with names.

@@ -4,8 +4,8 @@
     create      the first batch is one that fails where something is there; the others are appended
     replace     all batches are one write, at the end of the flow: until then what was there stays
 
-What is to replace something waits in Spark's own store, on the disks of the executors. A batch that would replace what
-the one before it has written would be a loss that no error reports.
+Batches that replace something wait in Spark's own store, on the disks of the executors. A batch that replaced the rows
+of the one before it would lose them, and no error would report it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "Replace",
     "Write",
     "called",
+    "names_of_options",
     "no_transaction",
     "replacing",
 ]
@@ -45,7 +46,7 @@ Make: TypeAlias = "Callable[[], DataFrame]"
 
 
 class Write(Protocol):
-    """What is done with the batches of one flow. Calls are serial: `put` for each, and then `end`."""
+    """A writer of the batches of one flow. Calls are serial: `put` for each, and then `end`."""
 
     def put(self, make: Make, rows: int, /) -> object:
         """One more batch."""
@@ -55,7 +56,7 @@ class Write(Protocol):
 
 
 class IsThereError(SparkError):
-    """What was to be made where there is nothing is there. In mode "ignore" it is the end of the flow, and no error."""
+    """The table or folder that a flow should make is there. In mode "ignore" this ends the flow, and is no error."""
 
 
 class Each:
@@ -169,7 +170,7 @@ class Replace:
 
 
 _THERE: Final = ("42K04", "42P07")
-"""What SQL says where a path or a table is there already. A folder in the way of a table is something else: 42710."""
+"""States of SQL where a path or a table is there already. That of a folder in the way of a table is 42710."""
 
 
 def _is_there(error: Exception) -> bool:
@@ -205,6 +206,11 @@ def called(writer: Any, calls: Iterable[Call]) -> Any:
     for name, arguments, named in calls:
         writer = getattr(writer, name)(*arguments, **named)
     return writer
+
+
+def names_of_options(calls: Iterable[Call]) -> frozenset[str]:
+    """The options that the calls give to a writer, in small letters."""
+    return frozenset(key.lower() for name, _, options in calls if name == "options" for key in options)
 
 
 def no_transaction(options: Mapping[str, Any]) -> None:
