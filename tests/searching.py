@@ -1,4 +1,4 @@
-"""What the night has beside the day: more schedules in the explorer's searches, and more cases of some tests."""
+"""The night has more than the day: more schedules in the explorer's searches, and more cases of some tests."""
 
 from __future__ import annotations
 

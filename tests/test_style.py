@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import os
 import re
-import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -171,13 +169,12 @@ def shapes(text: str) -> list[str]:
 def texts(source: str) -> list[str]:
     """The comments of a module, lines that follow each other as one, and its strings of more than one word."""
     comments: list[tuple[int, str]] = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            line, text = token.start[0], token.string.lstrip("#: ")
-            if comments and comments[-1][0] == line - 1:
-                comments[-1] = line, f"{comments[-1][1]} {text}"
+    for number, line in enumerate(source.splitlines()):
+        if (match := re.search(r"(?:^ *|  )#:? (.*)", line)) is not None:
+            if comments and comments[-1][0] == number - 1:
+                comments[-1] = number, f"{comments[-1][1]} {match[1]}"
             else:
-                comments.append((line, text))
+                comments.append((number, match[1]))
     strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
     said = [paragraph for text in strings if isinstance(text, str) and " " in text for paragraph in text.split("\n\n")]
     return [text for _, text in comments] + said
