@@ -131,8 +131,8 @@ def test_a_fault_is_planted_where_the_subscription_itself_is_judged_and_not_insi
 
 def test_the_subscription_is_the_packages_own_again_when_the_block_is_over() -> None:
     with planted("overflow"):
-        assert faults.flow_base.PulledSubscription is not PulledSubscription  # type: ignore[attr-defined]
-    assert faults.flow_base.PulledSubscription is PulledSubscription  # type: ignore[attr-defined]
+        assert faults.core_flow.PulledSubscription is not PulledSubscription  # type: ignore[attr-defined]
+    assert faults.core_flow.PulledSubscription is PulledSubscription  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

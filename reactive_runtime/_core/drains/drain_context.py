@@ -416,13 +416,13 @@ class _ScheduledRun(Task):
 
     __slots__ = ()
 
-    drain: DrainContext
-
     def run(self) -> None:
+        assert isinstance(self.drain, DrainContext)
         if self.drain._come():
             self.drain.run()
 
     def refuse(self, error: RejectedError) -> None:
+        assert isinstance(self.drain, DrainContext)
         if self.drain._come():
             self.drain.rejected(error)
         else:
