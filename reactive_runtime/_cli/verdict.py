@@ -174,7 +174,7 @@ def check_endings(option: str, files: Sequence[Path]) -> None:
 
 
 def removed(file: Path) -> None:
-    """Remove the file of an earlier run, so that nobody takes it for the result of this one."""
+    """Remove the file of an earlier run: it is no result of this one."""
     try:
         file.unlink(missing_ok=True)
     except OSError as error:

@@ -356,7 +356,7 @@ def scenario(
         ascending: Whether each element is larger than the one before. An element that is no int ends the scenario: it
             can't be compared.
         settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
-            on threads that are not the context's. Then 1.2, 1.4, 1.5, 3.8, 3.17, and an invalid request without an
+            on threads that are not the context's. Then 1.2, 1.4, 1.5, 2.5, 3.8, 3.17, and an invalid request without an
             answer (3.9), are not judged; a subscriber that never hears `on_subscribe` (1.9) still is.
         late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: 1, the one
             that may be under way.

@@ -346,7 +346,7 @@ class _Stage:
             raise _GivenUpError(self.scenario.name, f"a coroutine still runs on the event loop {after}", stuck=True)
 
     def _look_for_the_uncompared(self) -> None:
-        """Give the scenario up where order and conservation can't be judged: a clean verdict would be no news."""
+        """Give the scenario up where the judge can't compare its elements: it must not be called clean."""
         for name in (self.scenario.name, self.context.link_name):
             if (kind := self.recorder.uncompared.get(name)) is not None:
                 what = f"an element{' of a link' if name != self.scenario.name else ''} is of type {kind}, and no int"
@@ -354,9 +354,9 @@ class _Stage:
                 raise _GivenUpError(self.scenario.name, f"{what}: {how}")
 
     def _settle_the_unheard(self, targets: list[Target]) -> None:
-        """Settle the subscribers that have never heard `on_subscribe`: they need no demand to be met (1.9).
+        """Settle the subscribers that have never heard `on_subscribe`: that breaks 1.9, whatever demand is worth.
 
-        A thread that is not the context's may be about to signal it, so the first of them are waited for.
+        A thread that is not the context's may be about to signal it: so wait for the first of them.
         """
         over = primitives.monotonic() + (0.0 if self._has_unheard else HEARD)
         while unheard := [item.number for item in targets if item.subscription is None and item.number is not None]:

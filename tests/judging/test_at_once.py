@@ -39,10 +39,10 @@ def sparks(verdict: Path, run: Path, violations: pa.Table) -> None:
 
 def test_clean_or_broken_is_said_and_shown_where_nothing_else_will(tmp_path: Path, capsys: Any) -> None:
     clean, broken = run_of(tmp_path, "clean", 1), run_of(tmp_path, "broken", 4)
-    assert judge_at_once([clean], show=True).broken == {}
+    assert judge_at_once([clean], show=True).judged == {clean: {"scenario": set()}}
     assert capsys.readouterr().out.startswith("clean    no rule was broken; 3 signals and calls judged in ")
     here = judge_at_once([clean, broken], show=True, seed=7)
-    assert here.broken == {"scenario": {"1.1"}}
+    assert here.judged == {clean: {"scenario": set()}, broken: {"scenario": {"1.1"}}}
     said = capsys.readouterr().out
     assert "BROKEN   rule 1.1, with seed 7; 9 signals and calls judged in " in said
     assert ">>          7 " in said

@@ -487,14 +487,14 @@ def test_a_collection_between_a_row_and_the_end_of_its_call_may_flush() -> None:
             super().append(row)
             if self.collects:
                 self.collects = False
-                call._call(module.CANCEL, recorder.flush, None, None)
+                call._call(buffers.CANCEL, recorder.flush, None, None)
 
     chunks: list[Chunk] = []
     recorder = Recorder(sink=chunks.append)
     call = module._Recorded(recorder, 0)
     buffer: Any = recorder._local.buffer
     buffer.rows = Collected()
-    call._call(module.REQUEST, lambda: None, 1, None)
+    call._call(buffers.REQUEST, lambda: None, 1, None)
     recorder.flush()
     rows = [(row[3], row[4]) for chunk in chunks for row in chunk.rows]
     assert sorted(rows) == [(1, 2), (3, None)]
@@ -531,7 +531,7 @@ def run_with_a_collection(recorder: Recorder, files: set[str], at: int) -> bool:
     def step(frame: FrameType, event: str, argument: object) -> Any:
         if event == "opcode" and next(instructions) == at:
             met.append(True)
-            call._call(module.CANCEL, lambda: None, None, None)
+            call._call(buffers.CANCEL, lambda: None, None, None)
         return step
 
     def load() -> None:
@@ -563,7 +563,7 @@ def test_a_collection_while_the_rows_of_an_ended_thread_are_taken_may_signal(mon
 
     def collected(row: Any) -> int:
         if collects:
-            collects.pop()._call(module.CANCEL, lambda: None, None, None)
+            collects.pop()._call(buffers.CANCEL, lambda: None, None, None)
         return begin(row)
 
     monkeypatch.setattr(buffers, "_begin", collected)
