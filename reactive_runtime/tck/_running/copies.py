@@ -39,7 +39,7 @@ class Original:
     @property
     def copied(self) -> bool:
         """Whether a copy has come back."""
-        return self._came_back[0] != 0
+        return bool(self._came_back[0])
 
     def copied_since(self, forks: int) -> bool:
         """Whether a copy comes back, if the process has forked since there were so many forks."""
