@@ -180,17 +180,17 @@ class PublisherFactory(Verification, Generic[T]):
         return self._created(env, f"create_publisher({elements})", self.create_publisher, elements)
 
     def _failed_publisher(self, env: TestEnvironment) -> Publisher[T]:
-        made = env.call("create_failed_publisher()", self.create_failed_publisher, rule=FACTORY)
-        if made is None:
-            env.skip("create_failed_publisher returned None: there is none to test")
-        return self._created(env, "create_failed_publisher()", lambda: made)
+        return self._offered(env, "create_failed_publisher", self.create_failed_publisher)
 
     def _publisher_failing_after(self, env: TestEnvironment, elements: int) -> Publisher[T]:
-        text = f"create_publisher_failing_after({elements})"
-        made = env.call(text, self.create_publisher_failing_after, elements, rule=FACTORY)
+        return self._offered(env, "create_publisher_failing_after", self.create_publisher_failing_after, elements)
+
+    def _offered(self, env: TestEnvironment, name: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
+        """What a factory makes that need not be defined."""
+        made = env.call(f"{name}({', '.join(map(str, arguments))})", factory, *arguments, rule=FACTORY)
         if made is None:
-            env.skip("create_publisher_failing_after returned None: there is none to test")
-        return self._created(env, "create_publisher_failing_after()", lambda: made)
+            env.skip(f"{name} returned None: there is none to test")
+        return self._created(env, f"{name}()", lambda: made)
 
     def _created(self, env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
         env.depth = self._depth()

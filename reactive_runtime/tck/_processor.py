@@ -135,8 +135,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         late = setup.subscribe(may_fail=True)
         if not late.ends:
             late.request(1)
-        env.happens(late.has_ended)
-        env.due(late.ends, "no on_error came to a subscriber that came after the error", "1.4")
+        env.expect(late.has_ended, "no on_error came to a subscriber that came after the error", "1.4")
         env.check(not late.completions, "on_complete came to a subscriber that came after an error")
 
     @check("2.3")
@@ -150,8 +149,8 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             late = setup.subscribe(may_fail=True)
             if not late.ends:
                 late.request(1)
-            env.happens(late.has_ended)
-            env.due(late.ends, "no end came to a subscriber that came after it", "1.5" if error is None else "1.4")
+            rule = "1.5" if error is None else "1.4"
+            env.expect(late.has_ended, "no end came to a subscriber that came after it", rule)
 
     @check("4.1")
     def extra_each_element_must_be_passed_on_as_it_is(self, env: TestEnvironment) -> None:

@@ -6,13 +6,13 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.tck._running.environment import TestEnvironment
 from reactive_runtime.tck._running.failures import Over, shown
 
-__all__ = ["ManualSubscriber"]
+__all__ = ["ManualSubscriber", "at_its_turn"]
 
 T = TypeVar("T")
 
@@ -377,3 +377,8 @@ class ManualSubscriber(Generic[T]):
         if self.errors:
             return f", then on_error({shown(self.errors[0])})"
         return ", then on_complete" if self.completions else ""
+
+
+def at_its_turn(act: Callable[[ManualSubscriber[Any]], object]) -> Callable[[ManualSubscriber[Any], object], object]:
+    """The act of a subscriber inside the `on_next` of its turn."""
+    return lambda subscriber, element: act(subscriber) if len(subscriber.elements) == subscriber.turn else None

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.tck._factories import MIN_ELEMENTS, STEPS, PublisherFactory
-from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._publisher.probes import ManualSubscriber, at_its_turn
 from reactive_runtime.tck._running.environment import LONG_ENOUGH, TURN, TestEnvironment, started
 from reactive_runtime.tck._running.failures import shown
 from reactive_runtime.tck._running.preemption import NEVER, HeldCall
@@ -78,8 +78,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         subscriber = self._subscribe(env, publisher, may_fail=True)
         if not subscriber.ends:
             subscriber.request(10)
-        env.happens(lambda: subscriber.ends)
-        env.due(subscriber.ends, "the stream did not end", rule)
+        env.expect(subscriber.has_ended, "the stream did not end", rule)
         subscriber.request(1)
         subscriber.request(-1)
         subscriber.cancel()
@@ -125,11 +124,8 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         self, env: TestEnvironment
     ) -> None:
         """After a cancel inside the fifth `on_next` a long stream, all of which was requested, stops before its end."""
-        subscriber = self._subscribe(
-            env,
-            self._publisher(env, LONG),
-            then=lambda item, element: item.quit() if len(item.elements) == 5 else None,
-        )
+        publisher = self._publisher(env, LONG)
+        subscriber = self._subscribe(env, publisher, turn=5, then=at_its_turn(ManualSubscriber.quit))
         subscriber.request(MAX_DEMAND)
         subscriber.next_elements(5)
         while env.silence(lambda: subscriber.count):
@@ -143,11 +139,8 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     @check("1.8")
     def extra_optional_spec108_a_cancel_inside_the_last_on_next_should_be_the_end(self, env: TestEnvironment) -> None:
         """After a cancel inside the last `on_next` no terminal signal comes."""
-        subscriber = self._subscribe(
-            env,
-            self._publisher(env, 3, completes=True),
-            then=lambda item, element: item.quit() if len(item.elements) == 3 else None,
-        )
+        publisher = self._publisher(env, 3, completes=True)
+        subscriber = self._subscribe(env, publisher, turn=3, then=at_its_turn(ManualSubscriber.quit))
         subscriber.request(10)
         subscriber.next_elements(3)
         env.silence(lambda: subscriber.ends)
@@ -167,8 +160,8 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             subscriber = self._subscribe(env, publisher, may_fail=True)
             if not subscriber.ends:
                 subscriber.request(1)
-            env.happens(subscriber.was_signalled)
-            env.due(subscriber.count, f"subscriber {number} got neither an element nor an end nor a refusal")
+            seen = f"subscriber {number} got neither an element nor an end nor a refusal"
+            env.expect(subscriber.was_signalled, seen)
             subscriber.cancel()
 
     @check("1.10", plain=1)
@@ -183,10 +176,8 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         env.happens(lambda: subscriber.subscriptions == 2 or subscriber.ends)
         if not subscriber.ends:
             subscriber.request(2)
-        env.happens(lambda: len(subscriber.elements) == 2 or subscriber.ends)
-        env.due(
-            len(subscriber.elements) == 2 or subscriber.ends, "the first subscription gave neither elements nor an end"
-        )
+        served = "the first subscription gave neither elements nor an end"
+        env.expect(lambda: len(subscriber.elements) == 2 or subscriber.ends, served)
 
     @check("1.5", plain=3)
     def extra_spec105_a_long_stream_must_give_each_of_its_elements(self, env: TestEnvironment) -> None:

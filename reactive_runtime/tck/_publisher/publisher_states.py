@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from reactive_runtime._spec import MAX_DEMAND, Publisher
 from reactive_runtime.tck._factories import PublisherFactory
-from reactive_runtime.tck._publisher.probes import ManualSubscriber
+from reactive_runtime.tck._publisher.probes import ManualSubscriber, at_its_turn
 from reactive_runtime.tck._running.environment import TestEnvironment, started
 from reactive_runtime.tck._running.failures import shown
 from reactive_runtime.tck._verification import check
@@ -108,7 +108,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             subscriber.next_elements(5)
 
         publisher = self._publisher(env, 20)
-        for subscriber in self._thrice(env, publisher, all_of_them, subscribed=twice, then=_at_its_turn(later)):
+        for subscriber in self._thrice(env, publisher, all_of_them, subscribed=twice, then=at_its_turn(later)):
             subscriber.expect_none_now("fourteen elements were requested, and came")
 
     # -- 1.4, 1.7: the end -------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             done.wait(env.settings.call_timeout)  # a request before the cancel has returned would be in order
             subscriber.request(1)
 
-        for subscriber in self._thrice(env, self._publisher(env, 20), to_its_turn, then=_at_its_turn(then)):
+        for subscriber in self._thrice(env, self._publisher(env, 20), to_its_turn, then=at_its_turn(then)):
             subscriber.expect_none_now(f"the subscription was cancelled inside on_next number {subscriber.turn}")
 
     @check("3.6", plain=THIRD)
@@ -242,12 +242,12 @@ class StatePublisherChecks(PublisherFactory[T]):
         def leave(subscriber: ManualSubscriber[T]) -> None:
             self._elsewhere(env, subscriber, lambda item: item.quit())
 
-        self._stops(env, "from another thread, while on_next was running", then=_at_its_turn(leave))
+        self._stops(env, "from another thread, while on_next was running", then=at_its_turn(leave))
 
     @check("3.12", plain=THIRD)
     def extra_spec312_a_cancel_before_the_demand_is_used_up_must_be_heard(self, env: TestEnvironment) -> None:
         """With a demand of many elements, a cancel inside an early `on_next` stops the stream before its end."""
-        self._stops(env, "inside on_next", demand=FAR, then=_at_its_turn(lambda item: item.quit()))
+        self._stops(env, "inside on_next", demand=FAR, then=at_its_turn(ManualSubscriber.quit))
 
     @check("3.12", plain=2)
     def extra_spec312_a_cancel_of_one_subscriber_must_not_stop_another(self, env: TestEnvironment) -> None:
@@ -327,12 +327,12 @@ class StatePublisherChecks(PublisherFactory[T]):
             if not (all_came and self._hears_late(env, elements, subscriber.turn)):
                 self._answered(env, subscriber)
 
-        self._thrice(env, self._publisher(env, elements), to_its_turn, may_fail=True, then=_at_its_turn(_refused))
+        self._thrice(env, self._publisher(env, elements), to_its_turn, may_fail=True, then=at_its_turn(_refused))
 
     def _hears_late(self, env: TestEnvironment, elements: int, turn: int) -> bool:
         """Whether the answer to an invalid request inside an early `on_next` comes after all requested elements."""
         publisher = self._publisher(env, elements)
-        subscriber = self._subscribe(env, publisher, may_fail=True, turn=turn, then=_at_its_turn(_refused))
+        subscriber = self._subscribe(env, publisher, may_fail=True, turn=turn, then=at_its_turn(_refused))
         subscriber.request(elements - 1)
         self._answered(env, subscriber)
         return len(subscriber.elements) == elements - 1
@@ -378,7 +378,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             self._answered(env, subscriber)
 
         publisher = self._publisher(env, self._as_many(FAR))
-        self._thrice(env, publisher, to_its_turn, may_fail=True, then=_at_its_turn(act))
+        self._thrice(env, publisher, to_its_turn, may_fail=True, then=at_its_turn(act))
 
     def _answered(self, env: TestEnvironment, subscriber: ManualSubscriber[T]) -> None:
         subscriber.expect_error(ValueError, "3.9")
@@ -412,7 +412,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             subscriber.request(10)
             subscriber.next_elements(subscriber.turn)
 
-        self._dropped(env, self._publisher(env, 20), to_its_turn, then=_at_its_turn(leave))
+        self._dropped(env, self._publisher(env, 20), to_its_turn, then=at_its_turn(leave))
 
     @check("1.6", plain=3)
     def extra_spec106_the_subscribers_of_ended_streams_must_be_dropped(self, env: TestEnvironment) -> None:
@@ -514,11 +514,6 @@ class StatePublisherChecks(PublisherFactory[T]):
         started(run, "tck-elsewhere")
         if not done.wait(env.settings.call_timeout):
             env.fault("a call from another thread did not return while on_next was running", "3.5")
-
-
-def _at_its_turn(act: Act) -> Callable[[ManualSubscriber[Any], object], object]:
-    """The act of a subscriber inside the `on_next` of its turn."""
-    return lambda subscriber, element: act(subscriber) if len(subscriber.elements) == subscriber.turn else None
 
 
 def _refused(subscriber: ManualSubscriber[Any]) -> None:

@@ -6,9 +6,9 @@ and marks that in memory that it shares with the original, whose check fails by 
 
 from __future__ import annotations
 
-import mmap
 import os
 import time
+from typing import Any
 
 __all__ = ["CAME_BACK", "Original", "forks"]
 
@@ -28,7 +28,7 @@ class Original:
 
     def __init__(self) -> None:
         self._process = os.getpid()
-        self._came_back = mmap.mmap(-1, 1)  # memory that a copy shares with its original
+        self._came_back = _shared_byte()
 
     def only(self) -> None:
         """End this process if it is a copy. Any thread, with or without locks."""
@@ -39,7 +39,7 @@ class Original:
     @property
     def copied(self) -> bool:
         """Whether a copy has come back."""
-        return self._came_back[0] != 0
+        return bool(self._came_back[0])
 
     def copied_since(self, forks: int) -> bool:
         """Whether a copy comes back, if the process has forked since there were so many forks."""
@@ -50,6 +50,15 @@ class Original:
             time.sleep(WAIT / 20)
         Original._in_vain += not self.copied
         return self.copied
+
+
+def _shared_byte() -> Any:
+    """A byte of memory that a copy shares with its original."""
+    if not hasattr(os, "fork"):
+        return bytearray(1)
+    import mmap  # a system without forks may lack it
+
+    return mmap.mmap(-1, 1)
 
 
 _forks = 0  # of this process; each thread that forks writes it: a lost count leaves out a wait

@@ -327,6 +327,10 @@ class TestEnvironment:
         with self.lock:
             self.lock.notify_all()
 
+    def expect(self, condition: Callable[[], object], seen: str, rule: str = "") -> None:
+        """Wait for `condition`; fail with `seen` if it does not hold in time."""
+        self.due(self.happens(condition), seen, rule)
+
     def silence(self, count: Callable[[], int]) -> int:
         """Wait until `count` grows, or for `default_no_signals_timeout`; return by how much it grew."""
         before = count()

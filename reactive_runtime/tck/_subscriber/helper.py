@@ -44,7 +44,7 @@ class HelperPublisher(Generic[T]):
         """
         if subscriber is None:
             raise TypeError("subscribe(None): a subscriber is needed (1.9)")
-        subscription = _Counting(subscriber, self._elements, self._create_element, self._failure)
+        subscription = _Counting(self, subscriber)
         subscriber.on_subscribe(subscription)
         subscription.drain()  # signal what on_subscribe requested
 
@@ -52,17 +52,9 @@ class HelperPublisher(Generic[T]):
 class _Counting:
     """One thread at a time owns it and signals; the others note their request or cancel and return (1.3, 3.3)."""
 
-    def __init__(
-        self,
-        subscriber: Subscriber[Any],
-        elements: int,
-        create_element: Callable[[int], Any],
-        failure: BaseException | None,
-    ) -> None:
+    def __init__(self, publisher: HelperPublisher[Any], subscriber: Subscriber[Any]) -> None:
+        self._publisher = publisher
         self._subscriber = subscriber
-        self._failure = failure
-        self._elements = elements
-        self._create_element = create_element
         self._lock = threading.Lock()
         self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
         self._owned = True  # _lock; at first by `subscribe`
@@ -104,13 +96,13 @@ class _Counting:
                 return None
             if self._demand != MAX_DEMAND:
                 self._demand -= 1
-        element = self._create_element(self._sent)
+        element = self._publisher._create_element(self._sent)
         self._sent += 1
         return lambda: self._subscriber.on_next(element)
 
     def _end(self) -> Callable[[], object] | None:
-        ended = self._sent == self._elements
-        error = self._fault or (self._failure if ended else None)
+        ended = self._sent == self._publisher._elements
+        error = self._fault or (self._publisher._failure if ended else None)
         if error is not None:
             return lambda: self._subscriber.on_error(error)
         return self._subscriber.on_complete if ended else None

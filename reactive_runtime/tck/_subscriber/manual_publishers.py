@@ -81,8 +81,7 @@ class ManualPublisher(Generic[T]):
 
     def expect_request(self, why: str = "", rule: str = "2.1") -> int:
         """Wait for one more `request`, which `rule` demands, and return its n."""
-        came = self.env.happens(lambda: len(self.requests) > self.taken)
-        self.env.due(came, f"no request came{why and f': {why}'}", rule)
+        self.env.expect(lambda: len(self.requests) > self.taken, f"no request came{why and f': {why}'}", rule)
         self.taken += 1
         return self.requests[self.taken - 1]
 
@@ -107,8 +106,7 @@ class ManualPublisher(Generic[T]):
 
     def expect_cancelling(self) -> None:
         """Wait for `cancel`."""
-        came = self.env.happens(lambda: self.cancels)
-        self.env.due(came, "no cancel came")
+        self.env.expect(lambda: self.cancels, "no cancel came")
 
 
 class _ManualSubscription:
@@ -271,8 +269,8 @@ class WhiteboxSubscriberProbe(Generic[T]):
         Raises:
             ConformanceError: No element was registered in time, or another one.
         """
-        came = self._env.happens(lambda: len(self._elements) > self._taken)
-        self._env.due(came, f"the subscriber did not register on_next({shown(expected)})")
+        seen = f"the subscriber did not register on_next({shown(expected)})"
+        self._env.expect(lambda: len(self._elements) > self._taken, seen)
         got = self._elements[self._taken]
         self._taken += 1
         self._env.check(
@@ -294,8 +292,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
         Raises:
             ConformanceError: It did not in time.
         """
-        came = self._env.happens(lambda: self._completions)
-        self._env.due(came, "the subscriber did not register on_complete()", "2.9")
+        self._env.expect(lambda: self._completions, "the subscriber did not register on_complete()", "2.9")
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for the subscriber to register `on_error`.
@@ -306,8 +303,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
         Raises:
             ConformanceError: No error was registered in time, or another one.
         """
-        came = self._env.happens(lambda: self._errors)
-        self._env.due(came, f"the subscriber did not register on_error({shown(expected)})", "2.10")
+        self._env.expect(lambda: self._errors, f"the subscriber did not register on_error({shown(expected)})", "2.10")
         got = self._errors[0]
         seen = f"the subscriber registered on_error({shown(got)}), not {shown(expected)}"
         self._env.check(got is expected, seen, "2.10")

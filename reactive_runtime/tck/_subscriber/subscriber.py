@@ -107,9 +107,8 @@ class Stage(Generic[T]):
     def signal_next(self) -> T:
         """Wait for a request, signal a new element, and return it."""
         publisher = self.publisher
-        self.env.happens(publisher.wants_more_than(publisher.sent))
-        wanted = publisher.wants_more_than(publisher.sent)()
-        self.env.due(wanted, f"{publisher.sent + 1} elements were to be requested", "2.1")
+        wanted = f"{publisher.sent + 1} elements were to be requested"
+        self.env.expect(publisher.wants_more_than(publisher.sent), wanted, "2.1")
         assert self._elements is not None
         element = self._elements.next()
         self.publisher.send_next(element)
@@ -130,8 +129,7 @@ class Stage(Generic[T]):
         """2.5: the subscriber cancels a second subscription, and requests nothing from it."""
         second = _SecondSubscription(self.env)
         self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second, rule="2.13")
-        self.env.happens(lambda: second.cancelled)
-        self.env.due(second.cancelled, "the second subscription was not cancelled")
+        self.env.expect(lambda: second.cancelled, "the second subscription was not cancelled")
 
 
 def refuses_none_at_first(env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
