@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Final
 
-from reactive_runtime.explore._instrument.rewriting import SITES, Site
+from reactive_runtime.explore._instrument.sites import SITES, Site
 from reactive_runtime.explore._render.step_log import Step
 
 __all__ = ["happens_under_a_gil", "lets_in"]

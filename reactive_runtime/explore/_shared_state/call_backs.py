@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
-from reactive_runtime.explore._instrument.rewriting import OPERATIONS
+from reactive_runtime.explore._instrument.operations import OPERATIONS
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
