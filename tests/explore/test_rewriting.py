@@ -16,7 +16,8 @@ from typing import Any, ClassVar, no_type_check
 import pytest
 
 from reactive_runtime.explore import Scenario, explore
-from reactive_runtime.explore._instrument.rewriting import compiled, hook_name
+from reactive_runtime.explore._instrument.expressions import hook_name
+from reactive_runtime.explore._instrument.rewriting import compiled
 
 counter = 0
 nothing = None

@@ -13,22 +13,18 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import reactive_runtime
-from reactive_runtime.explore._instrument.rewriting import (
-    ASSERTIONS,
+from reactive_runtime.explore._instrument.expressions import hook_name
+from reactive_runtime.explore._instrument.operations import (
     IDENTITIES,
     IN_PLACE,
     OPERATIONS,
-    SITES,
     Augmented,
     Compared,
-    Site,
     Target,
     Valued,
-    compiled,
-    compiled_with_a_stop,
-    hook_name,
-    plain_codes,
 )
+from reactive_runtime.explore._instrument.rewriting import ASSERTIONS, compiled, compiled_with_a_stop, plain_codes
+from reactive_runtime.explore._instrument.sites import SITES, Site
 from reactive_runtime.explore._shared_state.kinds import (
     CACHE,
     home_of,

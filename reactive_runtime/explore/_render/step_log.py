@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reactive_runtime import atomics
 from reactive_runtime._spec import MAX_DEMAND
 from reactive_runtime._support.thread_frames import thread_frames
-from reactive_runtime.explore._instrument.rewriting import SITES
+from reactive_runtime.explore._instrument.sites import SITES
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import WAITING, Task
 from reactive_runtime.explore._shared_state.kinds import attributes_of

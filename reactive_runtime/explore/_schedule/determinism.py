@@ -17,7 +17,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore._instrument.rewriting import SITES
+from reactive_runtime.explore._instrument.sites import SITES
 from reactive_runtime.explore._schedule.task import Stop, Task
 
 if TYPE_CHECKING:

@@ -13,10 +13,13 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Final
 
-from reactive_runtime.explore._instrument.rewriting import SITES, Site
+from reactive_runtime.explore._instrument.sites import SITES, Site
 from reactive_runtime.explore._render.step_log import Step
+from reactive_runtime.explore._schedule.carriers import ThreadCarriers
+from reactive_runtime.explore._schedule.scheduler import Scheduler
+from reactive_runtime.explore._schedule.task import Task
 
-__all__ = ["happens_under_a_gil", "lets_in"]
+__all__ = ["UnderAGil", "happens_under_a_gil", "lets_in"]
 
 _LOOKS: Final = (
     "CALL",
@@ -107,3 +110,22 @@ def _offset(code: CodeType, site: Site, *, at_call: bool) -> int | None:
             if not stores:
                 break
     return found
+
+
+class UnderAGil(Scheduler):
+    """The same, where threads change only where an interpreter with a GIL would let another one in."""
+
+    __slots__ = ("_lets_in",)
+
+    def __init__(self, carriers: ThreadCarriers | None, limit: int, lets_in: Callable[[int, int], bool]) -> None:
+        super().__init__(carriers, limit)
+        self._lets_in = lets_in  # between the sites of two accesses
+
+    def step(self, me: Task) -> None:
+        """As without; between two accesses, where no other thread is let in, `me` goes on."""
+        done, me.done = me.done, me.what
+        if not self.aborting and type(done) is int and type(me.what) is int and not self._lets_in(done, me.what):
+            self._count(me)
+            self._goes_on(me)
+        else:
+            super().step(me)

@@ -31,13 +31,13 @@ import gc
 import heapq
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore._schedule.carriers import Carrier, ThreadCarriers
+from reactive_runtime.explore._schedule.ordering import Ordering
 from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
-from reactive_runtime.explore._schedule.task_states import TaskStates
 
-__all__ = ["Observer", "Scheduler", "UnderAGil"]
+__all__ = ["Scheduler"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
@@ -58,34 +58,8 @@ FOREVER: Final = 1_000
 READINGS: Final = 100
 """How often a thread reads the clock at one place before it moves by that."""
 
-UNLOCKED: Final = 3
-"""How often a loop that takes locks comes round before it is known to change nothing: it may do so inside of code that
-is not looked into."""
 
-_SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
-
-
-class Observer(Protocol):
-    """What a search sees that orders the steps of threads, besides the choices. On the thread with the turn."""
-
-    def began(self, thread: Task) -> None:
-        """The step that runs has made a thread."""
-
-    def noted(self, me: Task, location: Any, writes: bool) -> None:
-        """The step that runs, of `me`, has accessed `location`."""
-
-    def concerns_all(self) -> None:
-        """What the step that runs does depends on what all threads have done, and theirs on it."""
-
-    def idle(self) -> None:
-        """No thread can go on: what comes now comes after all that was."""
-
-    def named(self) -> int:
-        """A number for what the step that runs makes: the same in each run that is equivalent."""
-        raise NotImplementedError
-
-
-class Scheduler(TaskStates):
+class Scheduler(Ordering):
     """Runs one schedule after another."""
 
     __slots__ = (
@@ -109,7 +83,6 @@ class Scheduler(TaskStates):
         "looked",
         "made",
         "main",
-        "observer",
         "quiet",
         "races",
         "releases",
@@ -145,7 +118,6 @@ class Scheduler(TaskStates):
         self.tracking: bool = False  # whether chains are kept, for partial-order reduction
         self.tried: bool = False  # a thread has tried a lock without waiting:
         self.releases: bool = False  # from the next run on, releasing a lock is a point
-        self.observer: Observer | None = None  # the search that is to know what each step depends on
         self.few: int = 1  # with so many ready threads there is no choice; 0: the strategy sees each step
         self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
@@ -431,7 +403,7 @@ class Scheduler(TaskStates):
         if self.aborting:
             self.step(me)
             return
-        again = self._repeats(me, where, frame)
+        again = me.repeats(where, frame)
         if again:
             self._for_all()
             self._stands_still(me)
@@ -446,7 +418,7 @@ class Scheduler(TaskStates):
 
     def came_round(self, me: Task, where: Any, frame: FrameType) -> None:
         """`me` has come round a loop, at `where`. If it has changed nothing meanwhile, it gives way."""
-        if not self.aborting and self._repeats(me, where, frame):
+        if not self.aborting and me.repeats(where, frame):
             self._for_all()
             self._stands_still(me)
             if len(self.ready) > 1 or self.resting:
@@ -466,25 +438,6 @@ class Scheduler(TaskStates):
         self.schedule.append(me.index)
         if self.step_log is not None:
             self.step_log.step(me)
-
-    def _repeats(self, me: Task, where: Any, frame: FrameType | None) -> bool:
-        """Whether `me` was here before, has changed nothing since, and its local names are what they were."""
-        seen = me.windows.get(where)
-        if seen is None or seen[0] != me.acts or frame is None:
-            me.windows[where] = [me.acts, None, me.waited, me.locks, 0]
-            return False
-        names = (id(frame), *map(_known, frame.f_locals.values()))
-        if seen[1] != names:
-            seen[1], seen[4] = names, 0
-            seen[2], seen[3] = me.waited, me.locks
-            return False
-        if seen[2] != me.waited:
-            seen[2], seen[3] = me.waited, me.locks
-            return False
-        seen[4] += 1
-        locked = seen[3] != me.locks
-        seen[3] = me.locks
-        return not locked or seen[4] >= UNLOCKED
 
     def _stands_still(self, me: Task) -> None:
         """`me` has gone round and changed nothing: where all do, the clock moves; where it does not, that is all."""
@@ -618,43 +571,6 @@ class Scheduler(TaskStates):
         if me.rights > 1_000:
             raise Aborted
 
-    # -- what happened before what -----------------------------------------------------------------------------
-
-    def note(self, me: Task, location: Any, writes: bool) -> None:
-        """`me` has done something to `location`: it happens after what was done there before."""
-        if writes:
-            location.w = me.chain = hash((me.chain, location.w, location.r))
-            location.r = 0
-        else:
-            me.chain = hash((me.chain, location.w))
-            location.r = (location.r + me.chain) & 0xFFFF_FFFF_FFFF_FFFF
-        if self.observer is not None:
-            self.observer.noted(me, location, writes)
-
-    def ahead(self, thread: Task) -> int:
-        """The chain of `thread` after what it is about to do."""
-        location = thread.location
-        if location is None:
-            return hash((thread.chain, 1))
-        if thread.writes:
-            return hash((thread.chain, location.w, location.r))
-        return hash((thread.chain, location.w))
-
-    def leave(self, me: Task) -> list[int]:
-        """The vector clock that `me` leaves behind for the thread that comes after; its own moves on."""
-        vc = me.vc
-        me.vc = mine = vc.copy()
-        mine[me.index] += 1
-        return vc
-
-    def join(self, me: Task, vc: list[int]) -> None:
-        """`me` comes after what was left behind with `vc`."""
-        mine = me.vc
-        if len(vc) != len(mine):
-            size = max(len(vc), len(mine))
-            vc, mine = vc + [0] * (size - len(vc)), mine + [0] * (size - len(mine))
-        me.vc = list(map(max, mine, vc))
-
 
 class _Undisturbed:
     """See `Scheduler.undisturbed`. Not made by contextlib, whose own lines may be points where lines are."""
@@ -674,32 +590,3 @@ class _Undisturbed:
         scheduler = self._scheduler
         scheduler.quiet -= 1
         scheduler.watching = self._watching
-
-
-class UnderAGil(Scheduler):
-    """The same, where threads change only where an interpreter with a GIL would let another one in."""
-
-    __slots__ = ("_lets_in",)
-
-    def __init__(self, carriers: ThreadCarriers | None, limit: int, lets_in: Callable[[int, int], bool]) -> None:
-        super().__init__(carriers, limit)
-        self._lets_in = lets_in  # between the sites of two accesses
-
-    def step(self, me: Task) -> None:
-        """As without; between two accesses, where no other thread is let in, `me` goes on."""
-        done, me.done = me.done, me.what
-        if not self.aborting and type(done) is int and type(me.what) is int and not self._lets_in(done, me.what):
-            self._count(me)
-            self._goes_on(me)
-        else:
-            super().step(me)
-
-
-def _known(value: Any) -> Any:
-    """What tells two values of a local name apart: the value, if it is simple; else which object it is."""
-    kind = type(value)
-    if kind in _SIMPLE:
-        return value
-    if kind is tuple:
-        return tuple(map(_known, value))
-    return id(value)

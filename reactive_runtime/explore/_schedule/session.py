@@ -30,9 +30,9 @@ from reactive_runtime.explore._instrument import code_patcher, rewriting, tracin
 from reactive_runtime.explore._render.step_log import Step, StepLog
 from reactive_runtime.explore._schedule import carriers
 from reactive_runtime.explore._schedule.determinism import NotTheSameError, Run, StepRecorder
-from reactive_runtime.explore._schedule.gil import happens_under_a_gil, lets_in
+from reactive_runtime.explore._schedule.gil import UnderAGil, happens_under_a_gil, lets_in
 from reactive_runtime.explore._schedule.interrupts import Interrupts
-from reactive_runtime.explore._schedule.scheduler import Scheduler, UnderAGil
+from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
 from reactive_runtime.explore._schedule.tokens import Token, source_hash
 from reactive_runtime.explore._schedule.watchdog import Watchdog

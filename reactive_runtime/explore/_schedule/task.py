@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core.failures.exits import Unwinding
@@ -65,6 +66,23 @@ class Several:
 def parts_of(location: Any) -> Collection[Any]:
     """The locations that a thread is about to touch; `location` is what it said."""
     return location.parts if type(location) is Several else (location,)
+
+
+UNLOCKED: Final = 3
+"""How often a loop that takes locks comes round before it is known to change nothing: it may do so inside of code that
+is not looked into."""
+
+_SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
+
+
+def _known(value: Any) -> Any:
+    """What tells two values of a local name apart: the value, if it is simple; else which object it is."""
+    kind = type(value)
+    if kind in _SIMPLE:
+        return value
+    if kind is tuple:
+        return tuple(map(_known, value))
+    return id(value)
 
 
 class Task:
@@ -163,3 +181,22 @@ class Task:
     def ended(self) -> bool:
         """Whether its life is over."""
         return self.state is ENDED
+
+    def repeats(self, where: Any, frame: FrameType | None) -> bool:
+        """Whether it was here before, has changed nothing since, and its local names are what they were."""
+        seen = self.windows.get(where)
+        if seen is None or seen[0] != self.acts or frame is None:
+            self.windows[where] = [self.acts, None, self.waited, self.locks, 0]
+            return False
+        names = (id(frame), *map(_known, frame.f_locals.values()))
+        if seen[1] != names:
+            seen[1], seen[4] = names, 0
+            seen[2], seen[3] = self.waited, self.locks
+            return False
+        if seen[2] != self.waited:
+            seen[2], seen[3] = self.waited, self.locks
+            return False
+        seen[4] += 1
+        locked = seen[3] != self.locks
+        seen[3] = self.locks
+        return not locked or seen[4] >= UNLOCKED

@@ -15,7 +15,7 @@ from importlib.util import resolve_name
 from typing import Any, Final
 
 import reactive_runtime
-from reactive_runtime.explore._instrument.rewriting import SITES, Site
+from reactive_runtime.explore._instrument.sites import SITES, Site
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Several, Task

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType, WrapperDescriptorType
 from typing import Any, Final
 
-from reactive_runtime.explore._instrument.rewriting import HIDDEN, HIDDEN_STORES
+from reactive_runtime.explore._instrument.expressions import HIDDEN, HIDDEN_STORES
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses

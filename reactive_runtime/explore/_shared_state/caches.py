@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from reactive_runtime.explore._instrument.rewriting import SITES
+from reactive_runtime.explore._instrument.sites import SITES
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
 from reactive_runtime.explore._shared_state.kinds import Kinds

@@ -1,8 +1,7 @@
 """Operations in C that call back into the program: a comparison by `__lt__`, a key, a factory, a generator.
 
 Such an operation is not one step: other threads may go on while the program's code runs. Each rewritten function
-sets `entered` first. An operation in C clears it before, looks at it afterwards, and sets it for an operation around,
-whose call back it was a part of. From the run on in which the
+sets `entered` first. An operation in C clears it before, looks at it afterwards, and sets it again where it was set. From the run on in which the
 operation races, each call back is a point too, at which the operation accesses all that it is handed.
 """
 
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
-from reactive_runtime.explore._instrument.rewriting import OPERATIONS
+from reactive_runtime.explore._instrument.operations import OPERATIONS
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses

@@ -231,13 +231,14 @@ class Contents:
 
     def _done(self, operation: Callable[..., Any], values: tuple[tuple[Any, int, bool], ...], *given: Any) -> Any:
         """Do an operation that looks into values, or changes them, and may call back into the program."""
+        call_backs = self._call_backs
+        around = call_backs.entered
         found: list[Access] = []
         calling = False
         for entry, site, writes in values:
             if type(entry) not in self._plain:
                 self.gather(found, entry, site, writes)
                 calling = calling or site in self._calling
-        call_backs = self._call_backs
         if calling:
             return call_backs.during(found, operation, *given)
         if found:
@@ -248,7 +249,7 @@ class Contents:
         finally:
             if call_backs.entered:
                 call_backs.notice(*(site for _, site, _ in values))
-            call_backs.entered = True
+            call_backs.entered = call_backs.entered or around
 
     def each(self, entries: Any, site: int) -> Any:
         """What a loop goes through."""

@@ -137,6 +137,8 @@ class ForeignCall:
         shared, called, site = self._shared, self._called, self._site
         if not shared.scheduler.watching:
             return called(*arguments, **keywords)
+        call_backs = shared.call_backs
+        around = call_backs.entered
         found: list[Access] = []
         calling = site in shared.calling
         self._gather(found, arguments, keywords, calling)
@@ -144,9 +146,8 @@ class ForeignCall:
         if self._reaches_further:
             before = shared.handed(found, [*arguments, *keywords.values(), self._whole], site)
         if self._calls:
-            arguments = tuple(self._shown(x, site) if type(x) in _CALLED else x for x in arguments)
-            keywords = {k: self._shown(x, site) if type(x) in _CALLED else x for k, x in keywords.items()}
-        call_backs = shared.call_backs
+            arguments = tuple(self._in_c(x) if type(x) in _CALLED else x for x in arguments)
+            keywords = {k: self._in_c(x) if type(x) in _CALLED else x for k, x in keywords.items()}
         if calling:
             return call_backs.during(found, called, *arguments, **keywords)
         if found:
@@ -157,9 +158,23 @@ class ForeignCall:
         finally:
             if call_backs.entered and not self._blind:  # which is named anyway
                 call_backs.notice(site)
-            call_backs.entered = True
+            call_backs.entered = call_backs.entered or around
             if before:
                 shared.stored_since(before, site)
+
+    def _in_c(self, function: Any) -> Callable[..., Any]:
+        """What is called instead of a function in C that is handed on, which is no call back into the program."""
+        shown, shared = self._shown(function, self._site), self._shared
+
+        def called(*arguments: Any, **keywords: Any) -> Any:
+            around, steps = shared.call_backs.entered, shared.scheduler.steps
+            try:
+                return shown(*arguments, **keywords)
+            finally:
+                if shared.scheduler.steps != steps:  # other threads have begun functions meanwhile
+                    shared.call_backs.entered = around
+
+        return called
 
     def _gather(self, found: list[Access], arguments: tuple[Any, ...], keywords: dict[str, Any], calling: bool) -> None:
         """What is accessed of the owner, of what it is handed, and outside."""

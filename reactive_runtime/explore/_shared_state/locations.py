@@ -111,8 +111,8 @@ class Location:
 
     __slots__ = ("blind", "it", "looked", "r", "sites", "stored", "stored_by", "w")
 
-    def __init__(self, it: Callable[[], Any]) -> None:
-        self.it = it  # what gives the object
+    def __init__(self, gives: Callable[[], Any]) -> None:
+        self.it = gives  # what gives the object
         self.w: int = 0  # chains, as those of stand-ins
         self.r: int = 0
         self.stored_by: int = -1  # the thread that stored last,
@@ -162,7 +162,7 @@ class Locations:
 
     def find(self, entry: Any, name: str) -> Location:
         """The location of an attribute; with a name of `_WHOLE`, of what is in a container, or comes of an iterator."""
-        it, locations = self._of_object(entry)
+        gives, locations = self._of_object(entry)
         location = locations.get(name)
         if location is None:
             if self._points.mappings or issubclass(type(entry), ModuleType):
@@ -170,7 +170,7 @@ class Locations:
             if type(type(entry)) in self._of_memory:
                 location = self.of_place("·ctypes")
             if location is None:
-                location = Location(it)
+                location = Location(gives)
             locations[name] = location
         return location
 
@@ -178,10 +178,10 @@ class Locations:
         """What gives an object, and its locations; none, where it has taken the place of one that is dead."""
         held = self._held.get(id(entry))
         if held is None or held[0]() is not entry:
-            it = reference_to(entry)
-            if type(it) is not weakref.ref:
+            gives = reference_to(entry)
+            if type(gives) is not weakref.ref:
                 self._strong.append(id(entry))
-            held = self._held[id(entry)] = (it, {})
+            held = self._held[id(entry)] = (gives, {})
         return held
 
     def free_the_dead(self) -> None:
@@ -222,10 +222,10 @@ class Locations:
     def of_mapping(self, mapping: Any) -> Location:
         """The one location of all that a mapping has in it."""
         mapping = self._namespaces.first(mapping)
-        it, locations = self._of_object(mapping)
+        gives, locations = self._of_object(mapping)
         location = locations.get("")
         if location is None:
-            location = locations[""] = Location(it)
+            location = locations[""] = Location(gives)
         return location
 
     def _known_otherwise(self, entry: Any, name: str) -> Location | None:

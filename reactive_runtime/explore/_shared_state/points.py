@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from reactive_runtime.explore._instrument.rewriting import SITES
+from reactive_runtime.explore._instrument.sites import SITES
 
 __all__ = ["POINT", "SHOWN", "Points"]
 

@@ -30,17 +30,16 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from reactive_runtime.explore._instrument.code_patcher import stored_in
-from reactive_runtime.explore._instrument.rewriting import (
+from reactive_runtime.explore._instrument.operations import (
     IDENTITIES,
     IN_PLACE,
     OPERATIONS,
-    SITES,
     Augmented,
     Compared,
-    Site,
     Target,
     Valued,
 )
+from reactive_runtime.explore._instrument.sites import SITES, Site
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state import accesses as _accesses
 from reactive_runtime.explore._shared_state import attributes as _attributes

@@ -278,8 +278,8 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
                         stand_in = staticmethod(stand_in)  # it is no method, as a function in C is none
                     undo.set_unless_refused(owner, name, stand_in)
         names = {module.__name__ for module in modules}
-        for handler in [known() for known in logging._handlerList]:  # type: ignore[attr-defined]
-            if handler is not None and module_of(type(handler)) in names:
+        for handler in _handlers():
+            if module_of(type(handler)) in names:
                 undo.set(handler, "lock", _standing_for(handler.lock, locks, {}, scheduler))
         for owner, name, entry in changes:
             undo.set(owner, name, entry)
@@ -298,6 +298,12 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
                 gc.unfreeze()
             if collecting:
                 gc.enable()
+
+
+def _handlers() -> list[logging.Handler]:
+    """The handlers that loggers have."""
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    return [handler for logger in loggers if isinstance(logger, logging.Logger) for handler in logger.handlers]
 
 
 def _has_frozen() -> bool:
