@@ -411,7 +411,8 @@ def test_a_place_of_another_system_than_its_column_is_refused(spark: Any) -> Non
         for srid, places in ((4326, [4326]), ("any", [4326] if kind == "geography" else [0, 4326])):
             rows = Elements("to_spark", f"v {kind}({srid})")
             for place in places:
-                assert rows.table([(make.fromWKB(point, place),)])["v"].to_pylist()[0]["srid"] == place
+                (row,) = rows.table([(make.fromWKB(point, place),)]).to_pylist()
+                assert row["v"]["srid"] == place
         rows = Elements("to_spark", f"v array<{kind}(4326)>")
         with pytest.raises(
             SparkError, match=r"element 0, field 'v\[1\]': .* its SRID is 0, and that of the column 4326"

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pytest
@@ -22,6 +22,7 @@ from reactive_runtime.errors import SparkError
 from reactive_runtime.picklable import Scope, Threads, Timers
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark import TaskFlow, TaskMetrics, map_flow
+from reactive_runtime.spark._read.frames import Rows
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -247,12 +248,12 @@ def test_wrong_arguments_are_reported_at_once(
 
 def test_types_that_no_flow_has_are_refused_where_it_is_made(spark: Any) -> None:
     for sql in ("interval '1' month", "make_interval(1)"):
-        for form in ("dicts", "tuples", "batches"):
+        for form in get_args(Rows):
             df = spark.sql(f"select {sql} v")
             with pytest.raises(SparkError, match=r"^map_flow: .* is not implemented"):
-                map_flow(df, lambda f: f, "n int", form=form)  # type: ignore[arg-type]
+                map_flow(df, lambda f: f, "n int", form=form)
             with pytest.raises(SparkError, match=r"^from_dataframe: .* is not implemented"):
-                Flow.from_dataframe(df, form=form)  # type: ignore[call-overload]
+                Flow.from_dataframe(df, form=form)
     with pytest.raises(SparkError, match=r"^to_spark: field 'v' has the type map<void,void>, which a flow can't write"):
         Flow.empty().to_spark(spark, "v map<void, void>")
     with pytest.raises(ValueError, match=r"^TaskFlow: two fields of the schema are named 'x', which Spark can't read"):

@@ -147,7 +147,7 @@ class RowErrors:
     def __init__(self, what: str, schema: StructType, rows: StructType) -> None:
         self._what = what
         self._schema = schema
-        self._values = Elements(what, schema)
+        self._values, self._single = Elements(what, schema), Elements(what, schema)
         whole = with_errors(what, schema, rows)
         self._errors = Elements(what, whole)
         self._arrow = arrow_fields(whole)
@@ -189,7 +189,8 @@ class RowErrors:
         places, tables, misfits = [], [], []
         for place, item in items:
             try:
-                table = Elements(self._what, self._schema).table([item.value])
+                self._single.count_anew()
+                table = self._single.table([item.value])
                 if table.num_rows != 1:
                     raise SparkError("an Arrow batch is no row: with errors as a column, give rows")
             except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ def described(spark: SparkSession, table: str) -> Described:
     facts = {row[0]: row[1] or "" for row in rows}
     partitions: list[str] = []
     if "# Partition Information" in names:
-        at = names.index("# Partition Information") + 1
-        partitions = [name for name in names[at : names.index("", at)] if not name.startswith("#")]
-    options = re.findall(r"[\[,]\s*([\w.]+)=", facts.get("Storage Properties", ""))
+        below = takewhile(bool, names[names.index("# Partition Information") + 1 :])
+        partitions = [name for name in below if not name.startswith("#")]
+    properties = facts.get("Storage Properties", "")
+    options = re.findall(r"[\[,]\s*([\w.]+)=", properties)
     return Described(
         facts.get("Provider", "").lower(),
         facts.get("Location", ""),

@@ -67,7 +67,7 @@ class Files(NamedTuple):
     by_position: bool = False
     """Whether the sink writes to the columns of the table by their position; those of its partitions are the last."""
     anew: bool = False
-    """Whether the sink makes the table anew, where one is there: that one does not count then."""
+    """Whether the sink makes the table, or writes nothing: one that is there does not count then."""
 
 
 def options_of(spark: SparkSession, format: str | None) -> dict[str, str]:

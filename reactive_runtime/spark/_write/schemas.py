@@ -223,6 +223,10 @@ class Elements:
         self._seen += len(elements)
         return table
 
+    def count_anew(self) -> None:
+        """The next element is number 0."""
+        self._seen = 0
+
     def _together(self, batches: Sequence[Any]) -> pyarrow.Table:
         import pyarrow as pa
 

@@ -479,7 +479,7 @@ class SparkSink(Generic[T]):
         spark = self._batches.spark
         format = format or self._format
         partitions = [name for call, names, _ in self._calls if call == "partitionBy" for name in names]
-        anew = self._mode == "overwrite" and not by_position
+        anew = self._mode != "append" and not by_position
         files = Files(format, table, partitions, names_of_options(self._calls), by_position, anew)
 
         def to(mode: str) -> Callable[..., object]:

@@ -130,7 +130,8 @@ class SparkTableSink(Generic[T]):
             marks = marked(self._once, self._batches.spark, marks_in)
             return Append(self._to("append"), jobs.over, create=create, marks=marks)
 
-        return self._batches.written(write_of, checks=lambda: self._checks("append"))
+        how = "append" if create is None else "create"
+        return self._batches.written(write_of, checks=lambda: self._checks(how))
 
     def _replaced(self, how: str, *arguments: Any) -> primitives.Future[int]:
         return self._batches.written(
