@@ -1,12 +1,14 @@
 """Operations in C that call back into the program: a comparison by `__lt__`, a key, a factory, a generator.
 
 Such an operation is not one step: other threads may go on while the program's code runs. Each rewritten function
-sets `entered` first. An operation in C clears it before, looks at it afterwards, and sets it again where it was set. From the run on in which the
-operation races, each call back is a point too, at which the operation accesses all that it is handed.
+sets `entered` first. An operation in C clears it before, looks at it afterwards, and sets it again where it was set.
+From the run on in which the operation races, each call back is a point too, at which the operation accesses all that
+it is handed.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
@@ -100,12 +102,13 @@ def _is_called_back(frame: FrameType) -> bool:
     """Whether the function of the program that begins was called by an operation in C itself."""
     while frame.f_code.co_filename in _HOOKS and frame.f_back is not None:
         frame = frame.f_back
-    caller = frame.f_back
+    caller = None if frame.f_code.co_filename.startswith(_HERE) else frame.f_back
     if caller is not None and caller.f_code in _OPERATORS:
         caller = caller.f_back
     return caller is not None and caller.f_code is _DURING
 
 
+_HERE: Final = os.path.dirname(__file__) + os.sep
 _HOOKS: Final = frozenset({_DURING.co_filename, Accesses.resumed.__code__.co_filename})
 _OPERATORS: Final = frozenset(operator.__code__ for operator in OPERATIONS.values() if type(operator) is FunctionType)
 """Of operators that are no functions in C."""
