@@ -181,6 +181,7 @@ def test_a_table_that_is_there_says_what_it_keeps(spark: Any) -> None:
     anew = Flow.from_iterable(rows).to_spark(spark, "n int, v timestamp, w string").mode("overwrite").format("json")
     anew.saveAsTable("kept_plain").result(PATIENCE)
     assert list(Flow.from_dataframe(spark.table("kept_plain").orderBy("n"), form="tuples")) == rows
-    assert sink.mode("ignore").saveAsTable("kept_plain").result(PATIENCE) == 0
+    left_alone = Flow.just((1, None, "")).to_spark(spark, "n int, v timestamp, w string").mode("ignore")
+    assert left_alone.saveAsTable("kept_parts").result(PATIENCE) == 0
     for name in made:
         spark.sql(f"DROP TABLE kept_{name}")
