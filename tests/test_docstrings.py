@@ -63,7 +63,7 @@ def wrong(function: Callable[..., Any], *, method: bool, required: set[str]) -> 
 
 
 def wrong_of_member(member: Member) -> list[str]:
-    """What the docstring of a member of `Flow` lacks, or has too much."""
+    """The sections that the docstring of a member of `Flow` lacks, or has too many."""
     method = member.kind != "source"
     checks = bool(arguments(member.function, method=method)) and member.name not in TAKE_ANYTHING
     required = OF_A_MEMBER | ({"Raises"} if checks else set())

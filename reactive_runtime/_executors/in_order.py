@@ -29,7 +29,7 @@ class SerialExecutor(Executor):
     then on. `shutdown` waits for our tasks, and does not shut the other executor down.
 
     Args:
-        executor: Where the tasks run, one at a time.
+        executor: The executor that runs the tasks, one at a time.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor

@@ -21,7 +21,7 @@ class Part:
     """Something that is known of an operator."""
 
     title: ClassVar[str] = "{}, {}"
-    """What a test calls it, made of the operator and the variant."""
+    """Its name in tests, made of the operator and the variant."""
     variant: str = ""
     """Tells several parts of one kind apart."""
     name: str = ""
@@ -30,7 +30,7 @@ class Part:
 
 @dataclass
 class Place:
-    """What an operator of a `Case` may need."""
+    """The pool, clock and executor that an operator of a `Case` may need."""
 
     pool: Executor
     clock: VirtualTimeExecutor
@@ -38,16 +38,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Case(Part):
-    """What an operator makes of 0 to 9: the grid runs it under every demand, cancel and failure."""
+    """The elements that an operator makes of 0 to 9: the grid runs it under every demand, cancel and failure."""
 
     title = "{} ({})"
     apply: Callable[[Flow[int], Place], Any]
     expected: list[Any]
     ordered: bool = True
     survives: list[Any] | None = None
-    """What it makes of a source that gives 0, 1, 2 and fails, where it does not fail with it. None: it fails."""
+    """The elements that it makes of a source that gives 0, 1, 2 and fails, if it does not fail too. None: it fails."""
     lossy: bool = False
-    """What comes through depends on who is quicker."""
+    """The elements that come through depend on which thread is quicker."""
 
 
 def case(apply: Callable[[Flow[int]], Any], expected: list[Any], **more: Any) -> Case:

@@ -18,7 +18,7 @@ from reactive_runtime import Flow
 
 
 class BrokenError(LookupError):
-    """What a function fails with."""
+    """The error that a function raises."""
 
 
 BROKEN = BrokenError("the function is broken")
@@ -49,7 +49,7 @@ def all_made(items: Items) -> list[Any]:
 
 
 def others_made(items: Items) -> list[Any]:
-    """Where threads make calls side by side, in no order, the one that fails may be the last to return."""
+    """Of calls that threads make side by side, in no order, the failing one may be the last to return."""
     return [Made(*item) for item in items if not breaks(item)]
 
 

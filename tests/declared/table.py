@@ -53,7 +53,7 @@ def parts(kind: type[P]) -> dict[str, P]:
 
 
 def examples() -> dict[str, Example]:
-    """What each picture is recorded from."""
+    """The example that each picture is recorded from."""
     return {name: part for name, parts in OPERATORS.items() for part in parts if isinstance(part, Example)}
 
 

@@ -1,4 +1,4 @@
-"""What threads share outside of their own objects: the environment, loggers, settings, memory with two names."""
+"""State that threads share outside of their own objects: the environment, loggers, settings, memory with two names."""
 
 from __future__ import annotations
 

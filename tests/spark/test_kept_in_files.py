@@ -1,4 +1,4 @@
-"""What files of each format keep of a value: written, read, and the same, or refused before anything is written."""
+"""Values that files of each format keep: written, read, and the same, or refused before anything is written."""
 
 from __future__ import annotations
 
