@@ -126,7 +126,7 @@ def _why(result: Result) -> str:
 
 
 def _file(item: pytest.Function) -> Path:
-    """Where the schedule of a test is written: two tests of a module have two files."""
+    """Return the file for the schedule of a test: two tests of a module have two files."""
     classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     whole = ".".join([item.path.stem, *classes, item.name])
     name = re.sub(r"[^\w.-]+", "_", whole)

@@ -64,7 +64,7 @@ def _operated(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int, i
 
 
 class _Entry:
-    """What functions tell that they begin."""
+    """The object that functions notify when they begin."""
 
     __slots__ = ("entered",)
 

@@ -1,4 +1,4 @@
-"""What rewritten code does in place of operators, and of assignments that no expression can do."""
+"""Functions that rewritten code calls in place of operators, and of assignments that no expression can do."""
 
 from __future__ import annotations
 

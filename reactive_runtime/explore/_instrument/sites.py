@@ -1,4 +1,4 @@
-"""Where the accesses of rewritten code stand, by number."""
+"""The places in the source of the accesses of rewritten code, by number."""
 
 from __future__ import annotations
 

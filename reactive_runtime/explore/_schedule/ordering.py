@@ -1,4 +1,4 @@
-"""What happened before what: chains for partial-order reduction, and vector clocks for races."""
+"""The order of events: chains for partial-order reduction, and vector clocks for races."""
 
 from __future__ import annotations
 

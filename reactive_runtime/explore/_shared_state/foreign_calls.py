@@ -163,7 +163,7 @@ class ForeignCall:
                 shared.stored_since(before, site)
 
     def _in_c(self, function: Any) -> Callable[..., Any]:
-        """What is called instead of a function in C that is handed on, which is no call back into the program."""
+        """Wrap a function in C that the program hands on: its calls are no call backs into the program."""
         shown, shared = self._shown(function, self._site), self._shared
 
         def called(*arguments: Any, **keywords: Any) -> Any:

@@ -390,11 +390,11 @@ class Kinds:
 
     @staticmethod
     def owner_of(called: Any) -> Any:
-        """What a function that has no owner looks into by itself; None: nothing."""
+        """The object that a function without an owner reads, apart from its arguments; None: it reads none."""
         return os.environ if called is os.getenv else None
 
     def base_of(self, entry: Any) -> Any:
-        """What an array in C has its elements in, if that is another object; else None."""
+        """The object that has the elements of an array in C, if that is another one; else None."""
         for base in mro(type(entry)):
             place = names_of(base).get("base")
             if type(place) is GetSetDescriptorType:

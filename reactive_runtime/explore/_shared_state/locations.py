@@ -31,16 +31,16 @@ _WHOLE: Final = ("", "next")
 """Of a location: no attribute, but what a container has in it, or what comes next of an iterator."""
 
 _weak_at: Final = type.__dict__["__weakrefoffset__"].__get__
-"""Where objects of a type keep their weak references; 0: they can have none."""
+"""The offset of the weak references in objects of a type; 0: they can have none."""
 
 
 def reference_to(entry: Any) -> Callable[[], Any]:
-    """What gives an object back: a weak reference, and None once it is dead; a strong one where no weak one can be."""
+    """Return a function that gives the object: by a weak reference, None once it is dead, or by a strong one."""
     return weakref.ref(entry) if _weak_at(type(entry)) else itertools.repeat(entry).__next__
 
 
 def _nothing() -> None:
-    """What gives the object of a location that no object stands for."""
+    """Give the object of a location that belongs to no object."""
 
 
 _an_object: Final = reference_to([])
@@ -123,7 +123,7 @@ class Location:
 
 
 _Held = tuple[Callable[[], Any], dict[str, Location]]
-"""What gives an object, and its locations, by attribute."""
+"""A function that gives an object, and the locations of that object, by attribute."""
 
 Access = tuple[Location, int, bool, Any, str, Any]
 """A location, the site, whether it is changed; the object and the attribute, if any; what is stored."""
@@ -175,7 +175,7 @@ class Locations:
         return location
 
     def _of_object(self, entry: Any) -> _Held:
-        """What gives an object, and its locations; none, where it has taken the place of one that is dead."""
+        """Return a function that gives the object, and its locations: none, if the object before it is dead."""
         held = self._held.get(id(entry))
         if held is None or held[0]() is not entry:
             gives = reference_to(entry)

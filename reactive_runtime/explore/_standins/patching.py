@@ -185,7 +185,7 @@ def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoRe
 
 
 def _processes(begin: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """What begins a process, or hands work to one, and refuses to do so on an explored thread."""
+    """Wrap a function that begins a process, or hands work to one: it refuses to do so on an explored thread."""
 
     def begun(*args: Any, **kwargs: Any) -> Any:
         if instrumented.foreign():
