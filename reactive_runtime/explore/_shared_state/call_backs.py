@@ -41,7 +41,7 @@ class CallBacks:
         """Before each run."""
         self._inside.clear()
         if self._points.calling:
-            self.__class__ = _Stepping
+            self.__class__ = _Stepping  # pyright: ignore[reportAttributeAccessIssue]
 
     def begun(self) -> None:
         """A lambda begins."""
@@ -95,7 +95,7 @@ class _Stepping(CallBacks):
                 self._until_now(operations[-1])
                 self._accesses.accessed(operations[-1])
 
-    entered = property(_is_entered, _enter)
+    entered = property(_is_entered, _enter)  # pyright: ignore[reportAssignmentType]
 
 
 def _is_called_back(frame: FrameType) -> bool:
