@@ -181,7 +181,7 @@ class Drain:
             self._missed = True
 
     # More complex than other functions: each request runs it, and would pay for every call into a part of it.
-    def run(self) -> None:
+    def run(self) -> None:  # noqa: C901
         """Take turns until there is neither work nor a note. Owner only."""
         executor = self.executor
         budget = MAX_DEMAND if executor is None else self.batch

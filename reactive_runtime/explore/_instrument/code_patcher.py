@@ -254,7 +254,10 @@ def sites_of(filename: str) -> range:
     return range(0) if known is None else known.sites
 
 
-def functions_in(roots: Iterable[Any], modules: frozenset[str], owners: list[Any] | None = None) -> list[FunctionType]:
+# More complex than other functions: a branch for each kind of object that leads to functions.
+def functions_in(  # noqa: C901
+    roots: Iterable[Any], modules: frozenset[str], owners: list[Any] | None = None
+) -> list[FunctionType]:
     """The functions of those modules that can be reached from them, from classes, functions and their closures.
 
     Without those that were generated, as the methods of dataclasses are. Of what outlives a run, all that holds values

@@ -311,7 +311,8 @@ class DPOR:
         event = self._events[at]
         return event.label != self._labels.get(event.thread)
 
-    def _races(self, events: list[_Event], *, failed: bool) -> None:
+    # More complex than other functions: one pass over the steps keeps five clocks in step, for each schedule anew.
+    def _races(self, events: list[_Event], *, failed: bool) -> None:  # noqa: C901
         """Order the steps of the run, and note for each race what would reverse it."""
         last: dict[int, int] = {}  # by thread
         history: dict[Any, list[tuple[int, bool, bool]]] = {}

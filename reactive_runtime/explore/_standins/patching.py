@@ -257,19 +257,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         renamed |= {id(_REAL_LOCK): instrumented.Lock}
         locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity
         for module in modules:
-            for name, value in list(vars(module).items()):
-                stand_in = renamed.get(id(value))
-                if stand_in is not None and module is not primitives and callable(value):
-                    undo.set(module, name, stand_in)
-                elif issubclass(type(value), _REAL_LOCAL) and module not in (exits, trampoline):
-                    made = threads.local_like(value)
-                    if made is not None:
-                        undo.set(module, name, made)
-                    elif scheduler.carriers.greenlets:
-                        raise ScenarioError(
-                            f"{module.__name__}.{name} is a thread-local whose class needs arguments or has slots:"
-                            " no stand-in can be made, so use engine='threads'"
-                        )
+            _rename(module, renamed, undo, scheduler)
         for owner in owners:
             for name, value in list(_names_of(owner).items()):
                 stand_in = _standing_for(value, locks, {} if type(owner) is ModuleType else renamed, scheduler)
@@ -298,6 +286,23 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
                 gc.unfreeze()
             if collecting:
                 gc.enable()
+
+
+def _rename(module: ModuleType, renamed: dict[int, Any], undo: _Undo, scheduler: Scheduler) -> None:
+    """Put stand-ins under the names that a module has imported, and in place of its thread-locals."""
+    for name, value in list(vars(module).items()):
+        stand_in = renamed.get(id(value))
+        if stand_in is not None and module is not primitives and callable(value):
+            undo.set(module, name, stand_in)
+        elif issubclass(type(value), _REAL_LOCAL) and module not in (exits, trampoline):
+            made = threads.local_like(value)
+            if made is not None:
+                undo.set(module, name, made)
+            elif scheduler.carriers.greenlets:
+                raise ScenarioError(
+                    f"{module.__name__}.{name} is a thread-local whose class needs arguments or has slots:"
+                    " no stand-in can be made, so use engine='threads'"
+                )
 
 
 def _handlers() -> list[logging.Handler]:
