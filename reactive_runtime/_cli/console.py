@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from reactive_runtime import __version__
-from reactive_runtime._cli._exits import INCOMPLETE, status_of
+from reactive_runtime._cli._exits import status_of
 from reactive_runtime._cli.missing import install_line
 from reactive_runtime.errors import ReactiveError
 
@@ -40,18 +40,13 @@ app: typer.Typer = typer.Typer(
 )
 
 
-class _UnreadError(Exception):
-    """Nothing reads standard output any more."""
-
-
 class _Out(Console):
-    """A terminal that says so where its reader has gone: `Console` itself ends the process with a status of 1."""
+    """A terminal that falls silent when its reader has gone: `Console` itself ends the process with a status of 1."""
 
-    def on_broken_pipe(self) -> NoReturn:
+    def on_broken_pipe(self) -> None:
         self.quiet = True
         with contextlib.suppress(OSError, ValueError):  # the interpreter flushes it at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise _UnreadError
 
 
 # Without markup: texts of scenarios, errors and traces may have brackets of their own.
@@ -95,9 +90,6 @@ def one_line_errors() -> Iterator[None]:
         _stop(error, str(error))
     except KeyboardInterrupt as error:
         _stop(error, "interrupted")
-    except _UnreadError:
-        fault("standard output has no reader any more: the command was ended")
-        raise typer.Exit(INCOMPLETE) from None
     except SystemExit as error:
         _stop(error, f"something that was run has called sys.exit({error.code!r}), and ended the load")
     except (typer.Exit, typer.Abort):

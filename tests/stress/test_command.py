@@ -274,14 +274,13 @@ def test_a_report_of_no_known_format_is_refused_at_once(command: tuple[str, ...]
     assert f"{command[-1]} {tmp_path / 'x.txt'}: should end in .html, .md, .json" in done.stderr
 
 
-def test_an_output_without_a_reader_ends_the_command_with_a_line(tmp_path: Path) -> None:
+def test_an_output_without_a_reader_leaves_the_status(tmp_path: Path) -> None:
     readable, writable = os.pipe()
     os.close(readable)
     command = [*COMMAND, "stress", "range_on_the_callers", "--seconds", "0.3", "--out", str(tmp_path)]
     done = subprocess.run(command, stdout=writable, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
     os.close(writable)
-    assert done.returncode == 3
-    assert done.stderr == "reactive-runtime: standard output has no reader any more: the command was ended\n"
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_was_not_judged_is_skipped(tmp_path: Path) -> None:
