@@ -94,7 +94,7 @@ class UnderWay:
     def __init__(self, activities: tuple[Activity, ...], what: object) -> None:
         self._activities = activities
         self._what = what
-        self.thread = 0  # the thread that runs it writes it; 0: none does, or that is not known
+        self.thread: int = 0  # the thread that runs it writes it; 0: none does, or that is not known
         for activity in activities:
             activity.add(self)
 

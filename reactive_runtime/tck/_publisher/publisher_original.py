@@ -133,8 +133,8 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.expect_completion()
         subscriber.expect_none("the stream has ended")
 
-    untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called = Skipped(
-        "the original leaves it open; here the two extra_spec106 checks make it"
+    untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called: Skipped = (
+        Skipped("the original leaves it open; here the two extra_spec106 checks make it")
     )
 
     @check("1.7", plain=1)
@@ -149,15 +149,15 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.request(10)
         subscriber.expect_none("on_complete was signalled")
 
-    untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled = Skipped(
+    untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled: Skipped = Skipped(
         "the original leaves it open; here the three extra_spec107 checks make it"
     )
 
-    untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals = Skipped(
-        "the original leaves it open; here the two extra spec108 checks make it"
+    untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals: Skipped = (
+        Skipped("the original leaves it open; here the two extra spec108 checks make it")
     )
 
-    untested_spec109_subscribe_should_not_throw_non_fatal_throwable = Skipped(
+    untested_spec109_subscribe_should_not_throw_non_fatal_throwable: Skipped = Skipped(
         "no check can make every publisher fail; every check that subscribes fails where subscribe raises"
     )
 
@@ -179,7 +179,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         subscriber.expect_error()
 
-    untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice = Skipped(
+    untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice: Skipped = Skipped(
         "the original leaves it open; here the two extra_spec110 checks make it"
     )
 
@@ -290,11 +290,11 @@ class OriginalPublisherChecks(PublisherFactory[T]):
             "3.8",
         )
 
-    untested_spec304_request_should_not_perform_heavy_computations = Skipped(
+    untested_spec304_request_should_not_perform_heavy_computations: Skipped = Skipped(
         "the original leaves it open; here extra_spec304 makes it, for a request that waits for its subscriber"
     )
 
-    untested_spec305_cancel_must_not_synchronously_perform_heavy_computation = Skipped(
+    untested_spec305_cancel_must_not_synchronously_perform_heavy_computation: Skipped = Skipped(
         "the original leaves it open; here extra_spec305 makes it, for a cancel that waits for its subscriber"
     )
 

@@ -155,7 +155,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
                 return
             stage.signal_next()
 
-    untested_spec202_blackbox_should_asynchronously_dispatch = NotSeen()
+    untested_spec202_blackbox_should_asynchronously_dispatch: NotSeen = NotSeen()
 
     @check("2.3")
     def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
@@ -171,9 +171,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         """The subscriber calls neither `request` nor `cancel` inside `on_error`."""
         self._stage(env).publisher.send_error(TckError())
 
-    untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error = (
-        NotSeen()
-    )
+    untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: NotSeen = NotSeen()  # noqa: E501
 
     @check("2.5")
     def required_spec205_blackbox_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
@@ -184,11 +182,9 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         stage.cancels_a_second_subscription()
         stage.publisher.send_completion()
 
-    untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid = NotSeen()
-    untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = NotSeen()  # noqa: E501
-    untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel = (
-        NotSeen()
-    )
+    untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid: NotSeen = NotSeen()
+    untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization: NotSeen = NotSeen()  # noqa: E501
+    untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel: NotSeen = NotSeen()  # noqa: E501
 
     @check("2.9")
     def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
@@ -220,9 +216,9 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         """`on_error` without a request returns normally."""
         self._stage(env).publisher.send_error(TckError())
 
-    untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = NotSeen()  # noqa: E501
-    untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality = NotSeen()
-    untested_spec213_blackbox_failing_on_signal_invocation = NotSeen()
+    untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events: NotSeen = NotSeen()  # noqa: E501
+    untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality: NotSeen = NotSeen()
+    untested_spec213_blackbox_failing_on_signal_invocation: NotSeen = NotSeen()
 
     @check("2.13")
     def required_spec213_blackbox_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
@@ -245,10 +241,12 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         """`on_error(None)` raises TypeError."""
         self._stage(env).must_refuse_none("on_error")
 
-    untested_spec301_blackbox_must_not_be_called_outside_subscriber_context = NotSeen()
-    untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced = NotSeen()
-    untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber = NotSeen()
-    untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error = NotSeen()
-    untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = NotSeen()
-    untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error = NotSeen()
-    untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber = NotSeen()
+    untested_spec301_blackbox_must_not_be_called_outside_subscriber_context: NotSeen = NotSeen()
+    untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced: NotSeen = NotSeen()
+    untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber: NotSeen = NotSeen()
+    untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error: NotSeen = NotSeen()
+    untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists: NotSeen = (
+        NotSeen()
+    )
+    untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error: NotSeen = NotSeen()
+    untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber: NotSeen = NotSeen()

@@ -157,7 +157,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
             stage.publisher.send_end(error)
             env.verify()
 
-    untested_spec202_should_asynchronously_dispatch = NotSeen()
+    untested_spec202_should_asynchronously_dispatch: NotSeen = NotSeen()
 
     @check("2.3")
     def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
@@ -175,7 +175,9 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage, _ = self._stage(env)
         stage.publisher.send_error(TckError())
 
-    untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error = NotSeen()
+    untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: NotSeen = (
+        NotSeen()
+    )
 
     @check("2.5")
     def required_spec205_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
@@ -185,8 +187,8 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage, _ = self._stage(env)
         stage.cancels_a_second_subscription()
 
-    untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid = NotSeen()
-    untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = NotSeen()  # noqa: E501
+    untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid: NotSeen = NotSeen()
+    untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization: NotSeen = NotSeen()  # noqa: E501
 
     @check("2.8")
     def required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel(
@@ -244,9 +246,11 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage.publisher.send_error(error)
         probe.expect_error(error)
 
-    untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = NotSeen()  # noqa: E501
-    untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation = NotSeen()
-    untested_spec213_failing_on_signal_invocation = NotSeen()
+    untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events: NotSeen = NotSeen()  # noqa: E501
+    untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation: NotSeen = (
+        NotSeen()
+    )
+    untested_spec213_failing_on_signal_invocation: NotSeen = NotSeen()
 
     @check("2.13")
     def required_spec213_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
@@ -272,7 +276,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage, _ = self._stage(env)
         stage.must_refuse_none("on_error")
 
-    untested_spec301_must_not_be_called_outside_subscriber_context = NotSeen()
+    untested_spec301_must_not_be_called_outside_subscriber_context: NotSeen = NotSeen()
 
     @check("3.8")
     def required_spec308_request_must_register_given_number_elements_to_be_produced(self, env: TestEnvironment) -> None:
@@ -288,11 +292,11 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         probe.trigger_request(3)
         env.verify()
 
-    untested_spec310_request_may_synchronously_call_on_next_on_subscriber = NotSeen()
-    untested_spec311_request_may_synchronously_call_on_complete_or_on_error = NotSeen()
-    untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = NotSeen()
-    untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error = NotSeen()
-    untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber = NotSeen()
+    untested_spec310_request_may_synchronously_call_on_next_on_subscriber: NotSeen = NotSeen()
+    untested_spec311_request_may_synchronously_call_on_complete_or_on_error: NotSeen = NotSeen()
+    untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists: NotSeen = NotSeen()
+    untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error: NotSeen = NotSeen()
+    untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber: NotSeen = NotSeen()
 
 
 def _passes(stage: Stage[T], probe: WhiteboxSubscriberProbe[T], elements: int) -> None:
