@@ -63,7 +63,7 @@ Place = tuple[str, int, int]
 
 @dataclass
 class Outcome:
-    """What became of the mutants of an area at a revision."""
+    """The mutants of an area at a revision, counted by what became of them."""
 
     counts: Counter[str] = field(default_factory=Counter)
     survivors: list[str] = field(default_factory=list)
