@@ -290,6 +290,26 @@ def test_a_subscriber_of_a_cancelled_replay_has_what_waits_for_it() -> None:
     assert [drop.element for drop in drops] == [3]
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_connect_anew_leaves_a_present_subscriber_its_replay(reads: bool) -> None:
+    hand = Hand()
+    flow = Flow.from_publisher(hand).replay(2, capacity=3)
+    flow.connect()
+    listener = Listener()
+    with hooks.captured() as drops:
+        for n in (1, 2):
+            hand.held[0].emit(n)
+        hand.held[0].end(None)
+        flow.subscribe(listener)
+        flow.connect()
+        assert not drops
+        if reads:
+            listener.subscription.request(9)
+        listener.subscription.cancel()
+    assert listener.elements == ([1, 2] if reads else [])
+    assert [drop.element for drop in drops] == ([] if reads else [1, 2])
+
+
 def test_a_cancel_after_the_end_leaves_what_is_replayed() -> None:
     flow = Flow.range(3).replay(2)
     flow.connect().cancel()

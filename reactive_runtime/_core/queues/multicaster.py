@@ -270,6 +270,7 @@ class Multicaster:
         self._end = 0  # _lock; the number of the tail: so many elements there have been
         self._first = self._tail  # _lock
         self._first_number = 0  # _lock; _end - replay <= _first_number <= _end
+        self._present = 0  # _lock; readers that have entered and not left, also after the end
         self._seen = 0  # _lock; a subscriber that has left was handed what lies before this number
         # _lock; how many readers stand at each number, where there are any. One that reads ahead stands further on by
         # that much, perhaps beyond the tail, and moves in batches.
@@ -290,6 +291,7 @@ class Multicaster:
         """
         with self._lock:
             reader = Reader(self, self._first, self._first_number, self._end, ahead)
+            self._present += 1
             if self._failed is not None:
                 reader._failure = self._failed()
             if not self._over:
@@ -306,6 +308,7 @@ class Multicaster:
         The caller calls `more_room` afterwards.
         """
         with self._lock:
+            self._present -= not reader.gone
             reader.gone = True
             left = self._waiting_for(reader)
             failure = reader._failure
@@ -554,7 +557,7 @@ class Multicaster:
         with self._lock:
             node, number = self._first, self._first_number
             unseen = []
-            while node.next is not None and not self._readers:
+            while node.next is not None and not self._present:
                 if number >= self._seen:
                     unseen.append(node.element)
                 node, number = node.next, number + 1
