@@ -7,6 +7,8 @@ part may be a moment old, or gone, and then it is left out. Only the words of a 
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
+from types import BuiltinFunctionType
 from typing import Any, Final
 
 from reactive_runtime._core.drains.combinator import Combinator, InnerSubscription
@@ -18,11 +20,12 @@ from reactive_runtime._core.queues.multicaster import Reader
 from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.queues.upstream import Relayed, Upstream
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._core.sources.pollable import Pollable
 from reactive_runtime._support.shown import shown
 
-__all__ = ["awaited_by", "awaited_by_loop", "kept_by"]
+__all__ = ["awaited_by", "awaited_by_loop", "kept_by", "stalled_by"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -54,6 +57,15 @@ def kept_by(subscription: PulledSubscription | None, ident: int) -> str:
             parts.append(_text(pollable) + (f", which was put into the flow at {place[0]}:{place[1]}" if place else ""))
         parts.append(place_of_thread(ident))
     return "; ".join(filter(None, parts)) or "what keeps it had just changed"
+
+
+def stalled_by(drain: DrainContext) -> str:
+    """In words, the cause that `reactive-runtime ps` names; empty within an exploration, which no look may disturb."""
+    with suppress(Exception):
+        if isinstance(primitives.monotonic, BuiltinFunctionType):
+            reason: str = import_module(f"{_PACKAGE}.live._reason").reason_of(drain)  # upwards, and only here
+            return f"why it stood still: {reason}"
+    return ""
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:

@@ -9,12 +9,14 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow, KillSwitch, Listener, ParallelFlow, hooks
+from reactive_runtime._operators.sinks import terminal, waiting
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import (
     ScheduledExecutor,
@@ -43,6 +45,7 @@ class Marked(Executor):
 
 ARGUMENTS: dict[str, Any] = {
     "fn": len, "seconds": 1.0, "n": 2, "per": 1.0, "key": len, "count": 2, "every": 1, "size": 2,
+    "delay": 1.0, "sampler": 1.0,
 }  # fmt: skip
 """For the operators that take an executor or a clock besides."""
 
@@ -117,6 +120,7 @@ def flows(executor: Any) -> dict[str, Flow[Any]]:
         "parallel": numbers.parallel(2).run_on(executor).sequential(),
         "a second source": Flow.zip(numbers, numbers.publish_on(executor)),
         "shared": numbers.subscribe_on(executor).share(),
+        "dealt out": Flow.merge(*numbers.subscribe_on(executor).balance(2)),
     }
 
 
@@ -205,16 +209,46 @@ def test_what_is_allowed_is_not_refused() -> None:
 # -- a timeout says what it waited for ------------------------------------------------------------------------
 
 
-def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
-    gate = threading.Event()
+T = TypeVar("T")
+
+
+class Limits:
+    """Lets the limit of a sink begin when the sink has so many elements: on a busy machine it would be over before."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.come_to: Callable[[int], bool] = lambda came: True
+        sinks: list[Any] = []
+        wait_until_done = waiting.Wait.until
+
+        class Noted(terminal._Last[T]):
+            def __init__(self, wait: waiting.Wait | None = None) -> None:
+                super().__init__(wait)
+                sinks.append(self)
+
+        def begin(wait: waiting.Wait, future: Any, seconds: float | None) -> None:
+            wait_until(lambda: self.come_to(sinks[-1].number))
+            wait_until_done(wait, future, seconds)
+
+        monkeypatch.setattr(terminal, "_Last", Noted)
+        monkeypatch.setattr(waiting.Wait, "until", begin)
+
+
+def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, limits = threading.Event(), Limits(monkeypatch)
+    inside: list[int] = []
 
     def slow(n: int) -> int:
         if n == 3:
+            inside.append(n)
             gate.wait(PATIENCE)
         return n
 
     async def never(n: int) -> None:
         await asyncio.sleep(PATIENCE)
+
+    def there(flow: Flow[Any], came: int) -> bool:
+        """The three elements before the one that is held have come, but where a list is made of all."""
+        return "slow" not in str(flow) or (inside == [3] and came == (0 if "to_list" in str(flow) else 3))
 
     with ThreadPoolExecutor(9, "nine") as pool, ScheduledExecutor() as clock:
         nine = "ThreadPoolExecutor(nine, 9 workers)"
@@ -230,12 +264,16 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
         }
         try:
             for flow, parts in waits.items():
+                inside.clear()
+                limits.come_to = partial(there, flow)
                 with pytest.raises(TimeoutError) as raised:
-                    flow.block(timeout=0.2)
-                for part in ("block:", "had not ended in 0.2 s", *parts):
+                    flow.block(timeout=0.01)
+                for part in ("block:", "had not ended in 0.01 s", *parts):
                     assert part in str(raised.value)
+            inside.clear()
+            limits.come_to = lambda _: inside == [3]
             with pytest.raises(TimeoutError, match=r"run: `range\(9\) map\(slow\)` had not ended"):
-                Flow.range(9).subscribe_on(pool).map(slow).run(timeout=0.2)
+                Flow.range(9).subscribe_on(pool).map(slow).run(timeout=0.01)
         finally:
             gate.set()
 

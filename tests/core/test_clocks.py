@@ -33,12 +33,23 @@ TIMED: dict[str, Callable[..., Flow[Any]]] = {
     "timeout": lambda **clock: Flow.never().timeout(2, **clock, fallback=Flow.just("late")),
     "debounce": lambda **clock: Flow.range(3).concat_with(Flow.never()).debounce(2, **clock).take(1),
     "throttle": lambda **clock: Flow.range(3).throttle(2, **clock),
+    "buffer_time": lambda **clock: Flow.range(3).concat_with(Flow.never()).buffer_time(2, **clock).take(1),
     "buffer_timeout": lambda **clock: Flow.range(3).concat_with(Flow.never()).buffer_timeout(5, 2, **clock).take(1),
     "rate_limit": lambda **clock: Flow.range(3).rate_limit(1, **clock, per=2),
     "retry_backoff": lambda **clock: (
         Flow.error(OSError()).retry_backoff(3, **clock, first=2, jitter=0).on_error_return(repr)
     ),
     "sample": lambda **clock: Flow.never().start_with(7).sample(Flow.interval(2, **clock)).take(1),
+    "sample, seconds": lambda **clock: Flow.never().start_with(7).sample(2, **clock).take(1),
+    "delay_subscription": lambda **clock: Flow.range(3).delay_subscription(2, **clock),
+    "timestamp": lambda **clock: Flow.range(3).timestamp(**clock),
+    "elapsed": lambda **clock: Flow.range(3).elapsed(**clock),
+    "window_time": lambda **clock: (
+        Flow.range(3).concat_with(Flow.never()).window_time(2, **clock).concat_map(lambda item: item.to_list()).take(1)
+    ),
+    "window_timeout": lambda **clock: (
+        Flow.range(3).concat_with(Flow.never()).window_timeout(5, 2, **clock).concat_map(lambda item: item.to_list())
+    ).take(1),
 }
 SHORT: dict[str, Callable[[], Flow[Any]]] = {
     "timer": lambda: Flow.timer(0.01),
@@ -47,10 +58,21 @@ SHORT: dict[str, Callable[[], Flow[Any]]] = {
     "timeout": lambda: Flow.never().timeout(0.01, fallback=Flow.just("late")),
     "debounce": lambda: Flow.range(3).concat_with(Flow.never()).debounce(0.01).take(1),
     "throttle": lambda: Flow.range(3).throttle(100),
+    "buffer_time": lambda: Flow.range(3).concat_with(Flow.never()).buffer_time(0.01).take(1),
     "buffer_timeout": lambda: Flow.range(3).concat_with(Flow.never()).buffer_timeout(5, 0.01).take(1),
     "rate_limit": lambda: Flow.range(3).rate_limit(1, per=0.01),
     "retry_backoff": lambda: Flow.error(OSError()).retry_backoff(3, first=0.01).on_error_return(repr),
     "sample": lambda: Flow.never().start_with(7).sample(Flow.interval(0.01)).take(1),
+    "sample, seconds": lambda: Flow.never().start_with(7).sample(0.01).take(1),
+    "delay_subscription": lambda: Flow.range(3).delay_subscription(0.01),
+    "timestamp": lambda: Flow.range(3).timestamp(),
+    "elapsed": lambda: Flow.range(3).elapsed(),
+    "window_time": lambda: (
+        Flow.range(3).concat_with(Flow.never()).window_time(0.01).concat_map(lambda item: item.to_list()).take(1)
+    ),
+    "window_timeout": lambda: (
+        Flow.range(3).concat_with(Flow.never()).window_timeout(5, 0.01).concat_map(lambda item: item.to_list()).take(1)
+    ),
 }
 
 
@@ -68,7 +90,7 @@ def test_without_a_clock_it_is_that_of_the_context_as_if_it_had_been_given(name:
     found = Sink()
     with clock_of(VirtualTimeExecutor()) as clock:
         TIMED[name]().subscribe(found)
-    if name != "throttle":  # it only looks at the clock
+    if name not in ("throttle", "timestamp", "elapsed"):  # they only look at the clock
         assert found.end is None
     clock.advance(60)
     assert seen(found) == seen(given)
@@ -144,7 +166,7 @@ def test_what_is_no_clock_is_refused(clock: Any) -> None:
 
 @pytest.mark.parametrize("name", [name for name in TIMED if name != "sample"])
 def test_what_is_no_clock_is_refused_by_each_operator(name: str) -> None:
-    operator = "interval" if name == "interval" else name
+    operator = name.partition(",")[0]
     with pytest.raises(TypeError, match=rf"^{operator}: an executor with a clock is needed"):
         TIMED[name](clock=3)
 

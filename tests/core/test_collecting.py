@@ -174,7 +174,9 @@ gc.collect()
 """
 
 
-@pytest.mark.parametrize(("seconds", "printed"), [("0.5", "leaves\nleft\n"), ("", "leaves\n")], ids=["slow", "endless"])
+@pytest.mark.parametrize(
+    ("seconds", "printed"), [("0.05", "leaves\nleft\n"), ("", "leaves\n")], ids=["slow", "endless"]
+)
 def test_the_end_of_the_process_waits_for_what_a_collection_has_ended(seconds: str, printed: str) -> None:
     """But not for ever. Its thread was stopped with the locks that it had, and the main thread might wait for one."""
     code = LEAVING.format(seconds=seconds)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from types import FrameType
+from typing import Any
 
 import pytest
 
-from reactive_runtime._core.drains.drain import Drain
+from reactive_runtime._core.drains.drain import BATCH, Drain
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime._spec import MAX_DEMAND
 
 
@@ -51,3 +55,54 @@ def test_a_request_wakes_a_drain_as_any_other_call_does(asked: int, owned: bool)
     one.add(asked)
     assert one.demand() == min(2 * asked, MAX_DEMAND)
     assert one.launched == (not owned)
+
+
+class Kept(Executor):
+    """Keeps tasks until `run_one` runs the next one."""
+
+    def __init__(self) -> None:
+        self.tasks: list[tuple[Future[Any], Callable[..., Any]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.tasks.append((future, fn))
+        return future
+
+    def run_one(self) -> None:
+        future, fn = self.tasks.pop(0)
+        future.set_result(fn())
+
+
+class Fed(Drain):
+    """Takes what has arrived."""
+
+    arrived = taken = 0
+
+    def _turn(self, allowance: int) -> int:
+        n = min(self.arrived, allowance)
+        self.arrived -= n
+        self.taken += n
+        return n
+
+
+def test_a_task_ends_after_a_batch_whose_elements_come_in_spins(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = Kept()
+    drain = Fed(executor)
+
+    def pause() -> None:
+        if drain.taken < 3 * BATCH:
+            drain.arrived += 1
+            drain.wake()
+
+    monkeypatch.setattr(primitives, "pause", pause)
+    drain.add(MAX_DEMAND)
+    taken = []
+    while executor.tasks:
+        before = drain.taken
+        drain.arrived += 1
+        executor.run_one()
+        taken.append(drain.taken - before)
+        if drain.taken < BATCH:  # a new drain does not spin at once
+            drain.wake()
+    assert drain.taken >= 3 * BATCH
+    assert max(taken) <= BATCH

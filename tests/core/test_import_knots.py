@@ -17,7 +17,7 @@ PACKAGE = "reactive_runtime"
 MOST = 3
 
 KNOWN: dict[str, tuple[int, str]] = {
-    "_flow": (36, "each operator returns a Flow, which is made of all operators"),
+    "_flow": (52, "each operator returns a Flow, which is made of all operators"),
     "explore._schedule.scheduler": (5, "a task, its states and its carrier name the scheduler, which makes them"),
     "explore._results": (4, "a result draws itself, and the drawings name the result"),
 }

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sinks import PATIENCE
+from sinks import PATIENCE, submit_until
 
 from reactive_runtime import Flow, Valve
 from reactive_runtime._core.failures.assembly import note_assembly
@@ -186,15 +186,17 @@ Share = Callable[[Flow[Any]], Flow[Any]]
     "share", [lambda item: item.share(), lambda item: item.cache().map(str), lambda item: item.publish().ref_count()]
 )
 def test_a_timeout_behind_a_multicaster_says_what_its_source_waited_for(share: Share, pool: ThreadPoolExecutor) -> None:
-    gate = threading.Event()
+    gate, inside = threading.Event(), threading.Event()
 
     def slow(n: int) -> int:
+        inside.set()
         gate.wait(PATIENCE)
         return n
 
+    submit_until(pool, inside)
     try:
         with pytest.raises(TimeoutError) as raised:
-            share(Flow.range(3).subscribe_on(pool).map(slow)).block(timeout=0.1)
+            share(Flow.range(3).subscribe_on(pool).map(slow)).block(timeout=0.01)
     finally:
         gate.set()
     for part in (

@@ -20,8 +20,8 @@ EACH = [pytest.param(item, marks=[pytest.mark.spark] * (item.name in WITH_SPARK)
 @pytest.mark.parametrize("called", [called for called in CALLS if called.name not in SKIPPED], ids=str)
 def test_the_valid_arguments_are_valid(called: Called) -> None:
     """Else a wrong one would be refused for another's sake."""
-    if called.name == "transform":
-        with pytest.raises(TypeError, match=r"^transform: .* must return a Flow"):
+    if called.name in ("transform", "with_context"):
+        with pytest.raises(TypeError, match=r"^(transform|with_context): .* must return a (Context)?Flow"):
             called.call()  # the function is called
         return
     made = called.call()
@@ -33,7 +33,7 @@ def test_the_valid_arguments_are_valid(called: Called) -> None:
 @pytest.mark.parametrize("called", EACH)
 def test_a_wrong_argument_names_what_was_called(called: Called) -> None:
     for parameter, value, error in wrong_calls(called):
-        if called.name == "transform" and value is int:
+        if called.name in ("transform", "with_context") and value is int:
             continue  # the user's function itself raises
         text = str(error)
         assert text.startswith((f"{called.name}:", f"{called.name}(")), f"{parameter}={value!r}: {text}"

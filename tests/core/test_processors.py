@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from sinks import Numbers, Sink
 from reactive_runtime import Flow, hooks
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import EmitResult, PublishProcessor
 from reactive_runtime.processors import FlowProcessor
 
 
@@ -175,3 +177,94 @@ def test_an_end_during_on_subscribe_comes_after_it() -> None:
     processor.on_subscribe(Ending())
     processor.subscribe(sink)
     assert sink.signals == [("on_subscribe",), ("on_next", 2), ("on_complete",)]
+
+
+WITHOUT_WHAT_COMES_IN: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
+    "take 0": lambda flow: flow.take(0),
+    "take_until an end": lambda flow: flow.take_until(Flow.empty()),
+    "zip with nothing": lambda flow: Flow.zip(flow, Flow.empty()),
+    "an error": lambda flow: flow.skip_until(Flow.error(OSError("broken"))),
+    "before its turn": lambda flow: flow.start_with(1).take(1),
+    "not used": lambda flow: Flow.just(1),
+}
+"""Flows that end and have not subscribed to what comes in."""
+
+
+@pytest.mark.parametrize("first", ["upstream", "subscriber"])
+@pytest.mark.parametrize("kind", WITHOUT_WHAT_COMES_IN)
+def test_an_end_without_what_comes_in_cancels_upstream(kind: str, first: str) -> None:
+    processor: FlowProcessor[int, Any] = FlowProcessor(WITHOUT_WHAT_COMES_IN[kind])
+    sink, upstream, late = Sink(), Upstream(), Upstream()
+    if first == "upstream":
+        processor.on_subscribe(upstream)
+        processor.subscribe(sink)
+    else:
+        processor.subscribe(sink)
+        processor.on_subscribe(upstream)
+    processor.on_subscribe(late)
+    assert sink.end is not None
+    assert (upstream.requests, upstream.cancels, late.cancels) == ([], 1, 1)
+
+
+def test_a_processor_that_is_over_holds_up_no_hot_source() -> None:
+    numbers, sink = PublishProcessor[int](capacity=2), Sink()
+    numbers.subscribe(sink)
+    processor: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.take_until(Flow.empty()))
+    processor.subscribe(Sink())
+    numbers.subscribe(processor)
+    assert [numbers.emit(n) for n in range(5)] == [EmitResult.OK] * 5
+    assert sink.elements == [0, 1, 2, 3, 4]
+
+
+class Leaving(Sink):
+    """Cancels in `on_subscribe`."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        super().on_subscribe(subscription)
+        subscription.cancel()
+
+
+@pytest.mark.parametrize("sink", [Sink(demand=1), Leaving(demand=0)], ids=["later", "at once"])
+def test_a_cancel_before_the_turn_of_what_comes_in_cancels_it(sink: Sink) -> None:
+    processor: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.start_with(1, 2))
+    upstream, second = Upstream(), Sink()
+    processor.on_subscribe(upstream)
+    processor.subscribe(sink)
+    sink.subscription.cancel()
+    processor.subscribe(second)
+    assert upstream.cancels == 1
+    assert isinstance(second.error, RejectedError)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_error_that_no_operator_hears_goes_to_the_hook(when: str, dropped: list[hooks.Dropped]) -> None:
+    processor, error, upstream = FlowProcessor[int, int](lambda flow: flow.take(0)), OSError("broken"), Upstream()
+    processor.on_subscribe(upstream)
+    if when == "before":
+        processor.on_error(error)
+    processor.subscribe(Sink())
+    if when == "after":
+        processor.on_error(error)
+    assert [drop.error for drop in dropped] == [error]
+    assert upstream.cancels == (0 if when == "before" else 1)
+
+
+def test_a_second_subscriber_that_leaves_leaves_the_first_alone() -> None:
+    processor: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.start_with(1))
+    first, second, upstream = Sink(demand=0), Sink(demand=0), Upstream()
+    processor.on_subscribe(upstream)
+    processor.subscribe(first)
+    processor.subscribe(second)
+    second.subscription.cancel()
+    first.subscription.request(2)
+    assert (first.elements, upstream.requests, upstream.cancels) == ([1], [1], 0)
+
+
+@pytest.mark.parametrize("wrong", [print, Sink, 5])
+def test_what_is_no_subscriber_is_refused_and_takes_no_place(wrong: Any) -> None:
+    processor, sink = doubling(), Sink()
+    with pytest.raises(TypeError, match="a Subscriber is needed"):
+        processor.subscribe(wrong)
+    processor.subscribe(sink)
+    Flow.range(2).subscribe(processor)
+    assert sink.elements == [0, 2]

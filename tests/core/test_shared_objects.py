@@ -20,10 +20,12 @@ import pytest
 
 import reactive_runtime._core
 import reactive_runtime._operators
+from reactive_runtime import Flow
 from reactive_runtime._core.drains import inner_subscription, trampoline
 from reactive_runtime._core.failures import exits
 from reactive_runtime._core.fusion import fuse, step
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.sources.prefix import Prefix
 
 MODULES = [
     importlib.import_module(found.name)
@@ -79,3 +81,11 @@ def test_what_a_thread_knows_of_itself_takes_no_lock_of_all_threads(module: Modu
 
 def test_thread_locals_are_found() -> None:
     assert all(type(module.here) is primitives.ThreadLocal for module in (exits, trampoline))
+
+
+def test_a_flow_of_several_sources_travels() -> None:
+    """The list that its longer flows share has a lock, which does not travel."""
+    flow = Flow.just(1).concat_with(Flow.just(2)).concat_with(Flow.just(3))
+    assert list(copy.deepcopy(flow)) == [1, 2, 3]
+    sources = pickle.loads(pickle.dumps(Prefix([1, 2]).and_then([3])))
+    assert list(sources.and_then([4])) == [1, 2, 3, 4]

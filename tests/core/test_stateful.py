@@ -13,6 +13,8 @@ from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.pipeline import STATEFUL, Pipeline
 
 SAME_BY_CHANCE = {
+    "conflate",
+    "elapsed",
     "group_by",
     "on_overflow_drop",
     "on_overflow_latest",
@@ -24,7 +26,7 @@ SAME_BY_CHANCE = {
     "with_latest_from",
 }
 """Which of them make the same here: what they drop depends on time, another publisher, or a prefix; groups are
-merged again."""
+merged again, and the times of `elapsed` are taken away."""
 
 
 def made(case: Case, elements: range) -> list[Any]:

@@ -199,6 +199,9 @@ KEPT = {
     "a comprehension with the name of a global": (
         "def on_next(self, element):\n    yield [LIMIT for LIMIT in (1, 2)], LIMIT"
     ),
+    "one element of an iterator": (
+        "def on_next(self, element):\n    for one in iter((element, 9)):\n        break\n    yield one"
+    ),
     "a lambda": "def on_next(self, element):\n    yield max((1, 2, 3), key=lambda n: -abs(n - element))",
     "lambdas for later": "def on_next(self, element):\n    yield lambda: element * 10",
     "a generator expression": (

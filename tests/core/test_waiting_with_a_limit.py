@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 import math
 import threading
@@ -359,10 +360,19 @@ def test_a_kept_thread_is_named_when_the_time_is_over(
 
 
 def test_a_loop_without_result_is_named_with_its_line(
-    logged: threading.Event, caplog: pytest.LogCaptureFixture
+    logged: threading.Event, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The documented wait that does not end by itself: something else has to end the flow."""
-    flow: Flow[int] = Flow.defer(lambda: Flow.empty() if logged.wait(0.001) else Flow.error(OSError())).retry()
+    clock = ClockByHand()
+    monkeypatch.setattr(_waiting, "shared_clock", lambda: clock)
+    tries = itertools.count()
+
+    def attempt() -> Flow[int]:
+        if next(tries) == 0:
+            clock.end()
+        return Flow.empty() if logged.wait(0.001) else Flow.error(OSError())
+
+    flow = Flow.defer(attempt).retry()
     with caplog.at_level(logging.WARNING, "reactive_runtime"):
         flow.block(timeout=0.02)
     [record] = caplog.records

@@ -42,7 +42,7 @@ from reactive_runtime._core.failures.exits import each
 from reactive_runtime._core.fusion.fuse import PENDING
 from reactive_runtime._core.queues.prefetch_queue import Overflow
 from reactive_runtime._core.runtime import primitives
-from reactive_runtime._core.sources.core_flow import CoreFlow, moved
+from reactive_runtime._core.sources.core_flow import CoreFlow, Gate, gated, moved
 from reactive_runtime._core.sources.naming import executor_name
 from reactive_runtime._core.sources.pollable import Pollable
 from reactive_runtime.errors import RejectedError
@@ -119,11 +119,15 @@ class ReadySet:
         here either.
         """
         drain = self.drain
+        woken = None
         with drain.lock:
             if self._woken:
-                self._ready.extend(self._woken)
-                self._parked -= len(self._woken)
+                woken = self._woken.copy()
                 self._woken.clear()
+        if woken is not None:
+            self._ready.extend(woken)
+            self._parked -= len(woken)
+            self._combinator.unparked(woken)
         if not drain.demanded:
             return self._looked()
         for _ in range(len(self._ready)):
@@ -274,6 +278,9 @@ class Combinator(Pollable):
     makes: ClassVar[bool] = False
     """It has further upstreams, which it makes of elements."""
 
+    begins: ClassVar[bool] = False
+    """It has no upstream that is known beforehand, and subscribes to one that it makes, of no element."""
+
     calls: ClassVar[bool] = True
     """It may keep the owner of the drain, as may its upstreams without a drain of their own."""
 
@@ -282,6 +289,9 @@ class Combinator(Pollable):
 
     sources_on: Executor | None = None
     """The executor for sources known beforehand that have chosen none. Set by `CombinatorSource`."""
+
+    gate: Gate | None = None
+    """Stands at the sources of its upstreams, but of those that it makes of elements. Set by `CombinatorSource`."""
 
     depth: int = 0
     """How many operators stand below it on the same drain. Set by the inner subscription."""
@@ -293,6 +303,8 @@ class Combinator(Pollable):
             InnerSubscription, CoreFlow[Any] | None
         ] = {}  # those open; the flow, where no other subscribes to it
         self._relaying: dict[InnerSubscription, None] = {}  # and of them, those that demand is passed on to
+        # Parked ones that have been asked for so much, and need to be asked for more only. The least demand comes last.
+        self._asked: list[tuple[int, dict[InnerSubscription, None]]] = []
         self.timers: list[Timer] = []
         self.elsewhere: bool = False  # an inner subscription waited, or may wait: its elements come later
         self._run: Elements | None = None
@@ -328,6 +340,8 @@ class Combinator(Pollable):
 
         `alone`: a function has made `source` for this subscription. The elements it holds are dropped with that.
         """
+        if self.gate is not None and not made:
+            source = gated(source, self.gate)
         if self.sources_on is not None and not made and _needs_a_thread(source):
             source = moved(source, self.sources_on)
         if (waiter := self.drain.waiter) is not None and not source._source.free():
@@ -345,18 +359,43 @@ class Combinator(Pollable):
     def widen(self, inner: InnerSubscription) -> None:
         """From now on ask the upstream for what is demanded, however it was asked before."""
         inner.ask_exactly()
+        self._relay_to(inner)
+
+    def unparked(self, inners: Iterable[InnerSubscription]) -> None:
+        """Note that there is news of these inner subscriptions: after their elements they need demand again."""
+        for inner in inners:
+            inner.parked = False
+            if inner.asked is not None:
+                self._relay_to(inner)
+
+    def _relay_to(self, inner: InnerSubscription) -> None:
+        """Pass demand on to it with the next request."""
+        if inner.asked is not None:
+            del inner.asked[inner]
+            inner.asked = None
         self._relaying[inner] = None
 
     @owner_only
     def leave(self, inner: InnerSubscription) -> None:
         """Release an upstream."""
         made = self.inners.pop(inner, None)
-        self._relaying.pop(inner, None)
+        self.relay_no_more(inner)
         try:
             inner.close()
         finally:
             if made is not None:
                 dropping.abandon(made)
+
+    def relay_no_more(self, inner: InnerSubscription) -> None:
+        """Pass no demand on to it."""
+        self._relaying.pop(inner, None)
+        if inner.asked is not None:
+            del inner.asked[inner]
+            inner.asked = None
+
+    def is_shut(self) -> bool:
+        """Whether a gate has stopped the sources: to subscribe to them again is of no use."""
+        return self.gate is not None and self.gate.is_shut()
 
     def relay(self, inner: InnerSubscription) -> Elements:
         """All of an inner subscription, to its end."""
@@ -458,8 +497,32 @@ class Combinator(Pollable):
         yield from empty
 
     def request(self, n: int) -> None:
-        for inner in self._relaying:
+        # A parked inner subscription has what it was asked for until it wakes. So a request costs what has changed, and
+        # not what is open: a thousand open inners and a thousand requests are no million calls.
+        asked, relaying = self._asked, self._relaying
+        while asked and (asked[-1][0] < n or not asked[-1][1]):
+            relaying.update(asked.pop()[1])
+        parked = None
+        for inner in relaying:
             inner.request(n)
+            if inner.parked:
+                parked = parked or []
+                parked.append(inner)
+        if parked is not None:
+            self._keep_asked(parked, n)
+
+    def _keep_asked(self, parked: list[InnerSubscription], n: int) -> None:
+        """Ask these no more, until they wake or more than `n` is demanded."""
+        asked = self._asked
+        if not asked or asked[-1][0] != n:
+            if len(asked) > 2 * len(self.inners):  # more than half of them are empty, below one that is not
+                asked[:] = [level for level in asked if level[1]]
+            asked.append((n, {}))
+        level = asked[-1][1]
+        for inner in parked:
+            del self._relaying[inner]
+            inner.asked = level
+            level[inner] = None
 
     def run_without_demand(self) -> None:
         if self._over or self._run is None:
@@ -487,7 +550,7 @@ class Combinator(Pollable):
     def close(self) -> None:
         self._over = True
         run, self._run = self._run, None
-        inners, self.inners, self._relaying = self.inners, {}, {}
+        inners, self.inners, self._relaying, self._asked = self.inners, {}, {}, []
         # Close the others, although an exit is on its way up.
         try:
             if run is not None:

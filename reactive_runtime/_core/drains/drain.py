@@ -1,23 +1,28 @@
-"""The one drain loop, and the demand it drains.
+"""The one drain loop, and the demand that it works off.
 
-The problem: `request`, `cancel`, an element that arrives from another thread, may all come at any moment, from
-any thread, and from inside the very signal they cause. Yet signals must be serial (1.3), demand must never be
-exceeded (1.1) nor lost, and `request` inside `on_next` must not recurse (3.3).
+The problem: any thread may call `request` or `cancel`, or bring an element, at any moment, also from inside `on_next`.
+Yet signals must be serial (1.3), demand must be neither exceeded (1.1) nor lost, and `request` inside `on_next` must
+not recurse (3.3).
 
-The answer is the queue-drain of the field, with the demand merged into it. A thread that finds the drain idle owns it
-and works; every other thread leaves a note and goes (`claim`). Before the owner leaves, it looks for notes, under the
-lock that guards them, so that none can slip between its last look and its leaving.
+The answer is the queue-drain loop of RxJava and Reactor; one lock owns its `wip` and its `requested`. A thread that
+finds the drain idle becomes its *owner*; any other thread leaves a *note* and returns (`claim`). The owner takes
+*turns*. After each turn it looks for a note under the lock, and releases the drain only if there is none, so no note is
+lost.
 
-    idle ──claim──▶ owned ──turn, notes?──▶ owned … ──turn, no notes──▶ idle
-                      └──turn says CLOSED, or the executor rejects──▶ closed (final: no thread enters again)
+    idle ──claim──▶ owned ──turn: a note, or more to do──▶ owned … ──turn: neither──▶ idle
+                      ├──turn raises──▶ idle
+                      └──turn returns CLOSED, or the executor rejects the task──▶ closed (final: no more turns)
 
-Guarantees: `_turn` runs on at most one thread at a time, each turn sees what the one before wrote (the lock is
-released and acquired in between), the depth of recursion is 1, demand is capped at MAX_DEMAND (3.17), the count
-of what was taken is subtracted once per turn. No lock is held during a turn or a submission.
+Guarantees: at most one thread at a time runs `_turn`; each turn sees the writes of the turn before, through the lock;
+a drain does not recurse into itself; demand is at most MAX_DEMAND (3.17), and each turn subtracts its elements once. No
+thread holds the lock during a turn or a submission.
 
-With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so that a
-thousand drains on a small pool progress together. Where the pool refuses a task, or drops it from its queue, the thread
-that notices calls `rejected`. Before the owner gives a thread back, it may spin (`drains.spinning`).
+Without an executor, turns run on the claiming thread, and the drains that wait on that thread alternate
+(`drains.trampoline`). With one, turns run in a task; there is one at a time. After `batch` elements, or after 10 ms if
+another task waits for the thread (`drains.pace`), the task submits the next one and returns its thread, so a thousand
+drains share a small pool. The upstreams of one flow share one place in the pool's queue (`drains.shared_place`). If the
+pool rejects a task, or drops it from its queue, the thread that notices calls `rejected`. Before the owner returns a
+thread it may spin (`drains.spinning`).
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from typing import Any, ClassVar, Final
 
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.ownership import owner_only, with_lock
+from reactive_runtime._core.drains.pace import Pace, task_begins, task_ends
 from reactive_runtime._core.drains.spinning import Spinning
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import caused
@@ -52,60 +58,73 @@ BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
 
 CLOSED: Final = -1
-"""Returned by the last turn."""
+"""The result of the last turn."""
 
 
 class Drain:
-    """Demand, and at most one owner, which works it off."""
+    """Demand, and at most one owner at a time, which works it off."""
 
-    __slots__ = ("__weakref__", "_busy", "_demand", "_missed", "_spent", "_spinning", "executor", "lock")
+    __slots__ = (
+        "__weakref__",
+        "_busy",
+        "_cut",
+        "_demand",
+        "_missed",
+        "_spent",
+        "_spinning",
+        "executor",
+        "lock",
+        "pace",
+    )
 
     batch: ClassVar[int] = BATCH
-    """After so much work on an executor, the drain gives its thread back."""
+    """The number of elements, or of turns without any, after which a task returns its thread to the executor."""
 
     context: Any = None
-    """The `Context` that the tasks run in, each in a copy of its own; None: in that of the executor's thread."""
+    """Each task runs in a copy of this `Context`; None: in the context of the executor's thread."""
 
     home: Executor | None = None
-    """The executor on which a drain without one goes on after work without result; None: none. See `DrainContext`."""
+    """A drain without an executor goes on here after `spend`; None: on the same thread. See `DrainContext`."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
-        """Drain on `executor`, or without one on the thread that wakes the drain.
+        """Drain on `executor`; None: on the thread that claims the drain.
 
-        `owned`: begin in the hands of the creator, who ends the hold with `_launch`.
+        `owned`: the creating thread is the first owner, until it calls `_launch`.
         """
         self.executor: Executor | None = executor
         self.lock: primitives.Lock = primitives.Lock()
         self._demand = 0  # lock; 0 <= _demand <= MAX_DEMAND
-        self._busy = owned  # lock; True while a thread owns the drain, and for ever once it is closed
+        self._busy = owned  # lock; True while the drain is owned or closed
         self._spinning = None if executor is None else Spinning()  # the owner's
+        self.pace: Pace | None = None if executor is None else Pace(self.batch)  # the owner's
+        self._cut = False  # the owner's; a turn has taken less than it might, to look at the clock
         self._missed = False  # lock; a note was left while the drain was owned
-        self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
+        self._spent = False  # the owner's; the last turn has called `spend`
 
     @owner_only
     def _turn(self, allowance: int) -> int:
-        """Work off at most `allowance` (0: only look around); return how much was taken, or CLOSED. Owner only."""
+        """Work off up to `allowance` of the demand (0: only an end); return how much, or CLOSED. Owner only.
+
+        Less than `allowance` means that there is no more now: the next turn waits for a note.
+        """
         raise NotImplementedError
 
     def rejected(self, error: RejectedError) -> None:
-        """The executor will not run the turn that was due. Called by the owner; the drain is closed after it."""
+        """The executor will not run the task that owns the drain, which is closed after this. Called on any thread."""
         raise NotImplementedError
 
     def still_to_come(self) -> int | None:
-        """How many elements may be left, for the end of the interpreter; None: that is not known."""
+        """How many elements are left at most, None if unknown: asked when the interpreter ends, see `going_on`."""
         return None
 
     def _left(self) -> None:
-        """Called by the thread that has just released the drain, and owns it no more."""
+        """Called after `run` has released or closed the drain, on the same thread, without the lock."""
 
-    # -- the way in, and the way out: with the lock held -------------------------------------------------------
+    # -- claim and leave: with the lock held -------------------------------------------------------------------
 
     @with_lock
     def claim(self) -> bool:
-        """Own the drain; or, where a thread does, leave it a note.
-
-        True: the caller owns it, and has to launch it.
-        """
+        """Become the owner, and then call `_launch`. False: another thread is the owner, and has a note now."""
         if self._busy:
             self._missed = True
             return False
@@ -114,7 +133,7 @@ class Drain:
 
     @with_lock
     def leave(self) -> bool:
-        """Own the drain no more. False: there is a note, which is taken, and the caller still owns it. Owner only."""
+        """Release the drain. False: there was a note, which is taken, and the caller is still the owner. Owner only."""
         if self._missed:
             self._missed = False
             return False
@@ -124,11 +143,11 @@ class Drain:
     # -- from any thread, without the lock ---------------------------------------------------------------------
 
     def add(self, n: int) -> None:
-        """Add `n` to the demand; drain where no other thread does."""
+        """Add `n` to the demand, and wake the drain."""
         with self.lock:
             demand = self._demand + n
             self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped
-            # `claim`, written out: a GIL may change hands at a call, and threads that ask meanwhile wait for the lock.
+            # `claim`, written out: a GIL may change threads at a call, and other callers then wait for the lock.
             owner = not self._busy
             if owner:
                 self._busy = True
@@ -138,36 +157,36 @@ class Drain:
             self._launch()
 
     def wake(self) -> None:
-        """Have the drain look around."""
+        """Claim the drain, and launch it if it was idle."""
         with self.lock:
             owner = self.claim()
         if owner:
             self._launch()
 
     def leave_note(self) -> bool:
-        """Have the owner look around once more. False: there is no owner, and no note is left."""
+        """Leave a note for the owner. False: the drain is idle, and there is no note."""
         with self.lock:
             self._missed = self._missed or self._busy
             return self._busy
 
     def is_owned(self) -> bool:
-        """Whether a thread owns it, or it is closed."""
+        """Whether the drain is owned or closed."""
         with self.lock:
             return self._busy
 
     def demand(self) -> int:
-        """How much is owed; elements that the turn under way has taken count until it is over."""
+        """The demand left; it includes the elements of the present turn until that turn is over."""
         with self.lock:
             return self._demand
 
     # -- the owner ---------------------------------------------------------------------------------------------
 
     def has_note(self) -> bool:
-        """Whether there is a note: a look without the lock, which may be late."""
+        """Whether there is a note. Reads without the lock, so the answer may be late."""
         return self._missed
 
     def _launch(self) -> None:
-        """Begin the owner's work: here, or as a task."""
+        """Run the owner's loop: on this thread, or as a task on the executor. Owner only."""
         if self.executor is None:
             trampoline.launch(self.run)
         else:
@@ -175,22 +194,24 @@ class Drain:
 
     @owner_only
     def spend(self) -> None:
-        """Give way, and come back: the batch is used up, though not by elements that were delivered. Owner only."""
+        """Make `run` yield the thread after this turn, and come back: the turn has done enough work. Owner only."""
         self._spent = True
         with self.lock:
             self._missed = True
 
-    # More complex than other functions: each request runs it, and would pay for every call into a part of it.
+    # Complex, and in one piece: each request runs it, and every further call in it would cost time.
     def run(self) -> None:  # noqa: C901
-        """Take turns until there is neither work nor a note. Owner only."""
+        """Take turns until there is neither more to do nor a note. Owner only."""
         executor = self.executor
         budget = MAX_DEMAND if executor is None else self.batch
-        spinning, spins = self._spinning, False
-        first_turn = True  # nothing has been done since this task began
-        owned = True  # not while it is handed on
+        spinning, spins, pace = self._spinning, False, self.pace
+        first_turn = True  # of this task
+        owned = True  # False while ownership passes to a further task
         with self.lock:
             self._missed = False
             demand = self._demand
+        if pace is not None:
+            pace.begin()
         try:
             while True:
                 allowance = demand if demand < budget else budget
@@ -203,48 +224,63 @@ class Drain:
                     if self._demand != MAX_DEMAND:  # unbounded demand is not accounted for
                         self._demand -= taken
                     demand = self._demand
-                    more = self._missed or (demand and taken == allowance)
+                    more = self._missed or (demand and (taken == allowance or self._cut))
                     if not (more or spins):
                         self._busy = False
                         break
                     self._missed = False
+                if self._cut:
+                    self._cut = False
                 if not more:
                     assert spinning is not None
-                    spinning.spin(self.has_note)
+                    assert pace is not None
+                    if not pace.is_over(executor):  # others need the thread: it does not wait on it
+                        spinning.spin(self.has_note)
                     spins = False
+                    budget -= taken
+                    with self.lock:  # the next turn sees to the note, and to new demand
+                        self._missed = False
+                        demand = self._demand
                 elif executor is None:
-                    if trampoline.others():
-                        trampoline.later(self.run)
-                        return
                     if self._spent:
                         self._spent = False
-                        if self.home is not None:
+                        if self.home is not None:  # first: those that wait here may go on for ever
                             owned = False
                             if not self._submit(resubmitted=True):
                                 return
                             owned = True
+                            continue
+                    if trampoline.others() or trampoline.wanted():
+                        trampoline.gave_way(self)
+                        return
                 else:
                     budget -= taken or 1
-                    if self._spent:  # a batch that ended with the task before is not counted twice
+                    if self._spent:  # in a first turn without elements, by a batch that the task before ended
                         self._spent = False
                         budget = budget if first_turn and not taken else 0
                     first_turn = False
-                    if budget <= 0:
+                    assert pace is not None
+                    if budget <= 0 or pace.is_over(executor):
                         owned = False
                         if not self._submit(resubmitted=True):
                             return
                         owned = True
                         budget, first_turn = self.batch, True
+                        pace.begin()
         except BaseException:
             if owned:
                 with self.lock:
-                    self._busy = False  # not held by a thread that is on its way out
+                    self._busy = False  # this thread will not come back
             raise
         self._left()
 
     def _submit(self, *, resubmitted: bool) -> bool:
-        """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""
+        """Submit the owner's loop as a task. True: the executor ran it on this very thread, so go on here."""
         return self._hand_over(Task(self, resubmitted=resubmitted), resubmitted=resubmitted)
+
+    def _put_in_line(self, executor: Executor, task: Task) -> Future[Any]:
+        """Submit the task."""
+        return handed_over(executor, task)
 
     def _hand_over(self, task: Task, *, resubmitted: bool) -> bool:
         executor = self.executor or self.home
@@ -254,11 +290,11 @@ class Drain:
             return False
         under_way = task.under_way = activity.begun(self.context, executor) if activity.in_use else None
         try:
-            future = handed_over(executor, task)
+            future = self._put_in_line(executor, task)
         except BaseException as error:
             if under_way is not None:
                 under_way.end()
-            if task.started:  # it ran right here, and this came out of it: not a refusal
+            if task.started:  # the task ran inside `submit` and raised: no rejection
                 raise
             if is_ending(error) and (not resubmitted or going_on(self.still_to_come())):
                 if not resubmitted:
@@ -274,20 +310,20 @@ class Drain:
 
 
 class Task:
-    """One submission of a drain, which knows whether it ever ran."""
+    """One submission of a drain. It notes whether it ran."""
 
     __slots__ = ("drain", "returned", "started", "submitter", "under_way")
 
     def __init__(self, drain: Drain, *, resubmitted: bool) -> None:
         self.drain: Drain = drain
         self.started: bool = False  # written by the thread that runs the task, read once the future is done
-        # The thread that is inside `submit`, from within the drain; 0 otherwise.
+        # The thread that calls `submit`, if `run` is below on its stack; otherwise, and after the call, 0.
         self.submitter: int = primitives.get_ident() if resubmitted else 0
         self.returned: bool = False  # written and read by that thread only
         self.under_way: activity.UnderWay | None = None  # set once, before it is handed over
 
     def run(self) -> None:
-        """Work the drain off."""
+        """Run the owner's loop."""
         self.drain.run()
 
     def refuse(self, error: RejectedError) -> None:
@@ -298,19 +334,23 @@ class Task:
         """The executor runs it."""
         self.started = True
         if self.submitter == primitives.get_ident():
-            # An executor that runs tasks where they are submitted: the drain is further down this very stack,
-            # so it loops there instead of recursing here (3.3).
+            # The executor runs tasks inside `submit`, and `run` is below on this stack: it goes on there, without
+            # recursion (3.3).
             self.returned = True
             return
         context = self.drain.context
         run = self.run if self.under_way is None else partial(self.under_way.run, self.run)
-        if context is None:
-            contained(run)
-        else:
-            contained(context.copy().run, run)
+        task_begins()
+        try:
+            if context is None:
+                contained(run)
+            else:
+                contained(context.copy().run, run)
+        finally:
+            task_ends()
 
     def _reject(self, error: RejectedError) -> None:
-        """On the thread that noticed; in the context that the task would have run in."""
+        """Call `refuse` on this thread, in a copy of the drain's context."""
         context = self.drain.context
         if context is None:
             self.refuse(error)
@@ -318,14 +358,14 @@ class Task:
             context.copy().run(self.refuse, error)
 
     def settled(self, future: Future[Any]) -> None:
-        """The future is done: signal that the task never ran, or report that it raised."""
+        """Called when the future is done: reject if the task never ran; report an error that it raised."""
         if not self.started or future.cancelled() or future.exception() is not None:
             contained(self._failed, future)
 
     def _failed(self, future: Future[Any]) -> None:
         if future.cancelled():
             if not self.started:
-                # The executor may hold a lock of its own meanwhile, and a submission would wait for it for ever.
+                # The executor may hold its lock now: a submission on this thread would wait for it for ever.
                 here, executor = trampoline.here, self.drain.executor or self.drain.home
                 before, here.refusing = getattr(here, "refusing", None), executor
                 try:
@@ -338,7 +378,7 @@ class Task:
             if not self.started:
                 self._reject(not_run_by(self.drain.executor or self.drain.home))
         elif self.started:
-            if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
+            if not goes_up(error):  # if it does, its stream has signalled it already
                 dropping.error_dropped("a stream's task raised in its executor", error)
         else:
             self._reject(caused(RejectedError(f"the executor could not run a stream's task: {error}"), error))

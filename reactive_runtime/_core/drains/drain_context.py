@@ -30,7 +30,7 @@ nothing more comes of the elements it delivered: it waits until the drains behin
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
@@ -38,6 +38,8 @@ from typing import Any, Final, Protocol, TypeVar
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain import BATCH, CLOSED, Drain, Task
 from reactive_runtime._core.drains.ownership import owner_only, with_lock
+from reactive_runtime._core.drains.pace import Pace, is_kept_long, tasks_wait
+from reactive_runtime._core.drains.shared_place import SharedPlace
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.exits import contained, each
 from reactive_runtime._core.failures.failure import Failure
@@ -51,12 +53,19 @@ R = TypeVar("R")
 WORK: Final = 1024
 """Elements that the tree works on, delivered or not, after which it gives way."""
 
+GAVE_WAY: Final = -1
+
 
 class Waiter(Protocol):
     """It waits, on a thread of its own, for the elements of a tree of operators."""
 
     def begins(self, source: Any, operator: str) -> None:
         """`operator` is going to subscribe to the flow `source`. Any thread, without a lock."""
+        ...
+
+    def stands_for(self, waiter: Waiter) -> bool:
+        """Whether it is that waiter, or notifies it. Any thread, without a lock."""
+        ...
 
 
 class Below(Protocol):
@@ -87,9 +96,12 @@ class DrainContext(Drain):
         "_heard",
         "_light",
         "_over",
+        "_place",
         "_root",
         "_scheduled",
+        "_work",
         "away",
+        "begun",
         "context",
         "deferred",
         "demanded",
@@ -107,6 +119,8 @@ class DrainContext(Drain):
     def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self.home: Executor | None = executor if home is None else home
+        self.pace: Pace | None = None if self.home is None else self.pace or Pace(BATCH)
+        self._work: Pace | None = None  # the owner's; made when it is needed; see `next_run`
         self.guest: bool = False  # set once, before it starts; it has a home, and any other thread may begin it
         self.hears: bool = False  # the owner's; news comes from elsewhere; an upstream may keep a thread of its home
         self.away: bool = False  # the owner's; it is not at home, and leaves there what may keep its thread
@@ -121,12 +135,15 @@ class DrainContext(Drain):
         self._coming = 0  # lock; subscriptions to upstreams that are being made
         self._over = False  # lock; it is closed, and the end was signalled
         self.turns_at_most: int = -1  # set once, before it starts; see `fusion.fuse`
-        self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
+        # The owner's: so many elements more, and a run of work is over; GAVE_WAY: the tree gave way after the last one.
+        self.work_left: int = 0
+        self.begun: bool = False  # the owner's; the first run of work has begun
         self._heard = dropping.listening_downstream()  # the listeners to elements discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self.failed: Failure | None = None  # the owner's; the last error of an upstream, or the one that ends this
         self._endings: list[Callable[[], object]] | None = []  # lock; called when all is over, None after that
         self._root: DrainContext | None = None  # set once, before it starts, and dropped at the end; see `root`
+        self._place: SharedPlace | None = None  # lock; of the root of a tree; where its upstreams wait for its home
         self.waiter: Waiter | None = None  # set once, before it starts; of the thread that waits further down, if any
         self.demanded: bool = True  # the owner's; set by `pulling` alone
 
@@ -161,7 +178,9 @@ class DrainContext(Drain):
         at: DrainContext | None = self if isinstance(error, RejectedError) else None
         while at is not None and not at.stopped:
             queue = at.behind()
-            at = None if queue is None else queue.drain()
+            if queue is None:
+                return bool(at.stopped)  # it may have closed between the two looks
+            at = queue.drain()
         return at is not None
 
     def root(self) -> DrainContext:
@@ -187,15 +206,42 @@ class DrainContext(Drain):
             each(endings)
 
     @owner_only
+    def next_run(self) -> int:
+        """How many elements the tree works on, delivered or not, before `end_run`. For the owner."""
+        if self._work is None:
+            if self.home is None and not trampoline.looped():
+                return WORK
+            self._work = Pace(WORK)
+        return self._work.next_run()
+
+    @owner_only
+    def end_run(self) -> bool:
+        """A run of work is over: whether the tree is to give way. For the owner."""
+        return (
+            self._work is None
+            or self._work.end_run(self.home, self.pace)
+            or (self.home is None and trampoline.wanted())
+        )
+
+    @owner_only
     def give_way(self) -> None:
-        """The tree has worked on so many elements that PENDING is due in place of the next. For the owner."""
-        self.work_left = WORK
+        """The tree has worked for so long that PENDING is due in place of the next element. For the owner."""
+        self.work_left = GAVE_WAY
         self.spend()
+
+    @owner_only
+    def works_on(self) -> bool:
+        """Begin the next run of work. False: the tree gives way first. For the owner, where `work_left` is used up."""
+        if self.work_left == 0 and self.begun and self.end_run():
+            self.give_way()
+            return False
+        self.work_left, self.begun = self.next_run(), True
+        return True
 
     @owner_only
     def gives_way(self) -> bool:
         """Whether the drain gave way instead of pulling the last element. For the owner."""
-        return self.work_left == WORK
+        return self.work_left == GAVE_WAY
 
     def heard_from(self) -> None:
         """Look around, in the flow's own context, on a thread of a clock, a pool or an event loop."""
@@ -258,7 +304,8 @@ class DrainContext(Drain):
                     self._demand -= taken
                 demand = self._demand
                 left = self.deferred or self._spent or self._calls is not None
-                if (self._missed or (taken and taken == allowance)) and not self._spent:
+                cut, self._cut = self._cut, False
+                if (self._missed or cut or (taken and taken == allowance)) and not self._spent:
                     self._missed = False
                     continue
                 light, self._light = self._light, []
@@ -273,6 +320,9 @@ class DrainContext(Drain):
 
     def _launch(self) -> None:
         if self.executor is None:
+            if self.home is not None and not self.stopped and is_kept_long(self.home):
+                self._schedule(spent=True)
+                return
             trampoline.launch(self._visit if self.guest else self.run)
         elif self._is_open():
             self._schedule()
@@ -288,6 +338,18 @@ class DrainContext(Drain):
         if self.executor is None or self._is_open():
             return self._schedule(resubmitted=resubmitted, spent=resubmitted)
         return super()._submit(resubmitted=resubmitted)
+
+    def _put_in_line(self, executor: Executor, task: Task) -> Future[Any]:
+        root = self._root
+        if root is None or not tasks_wait(executor):
+            return super()._put_in_line(executor, task)
+        with root.lock:
+            if root._place is None:
+                root._place = SharedPlace(executor)
+            place = root._place
+        if place.pool is not executor:  # an operator further up has chosen another one
+            return super()._put_in_line(executor, task)
+        return place.submit(task)
 
     def _schedule(self, *, resubmitted: bool = False, spent: bool = False) -> bool:
         """Release the drain, and have a task at home come back to it; True: it came at once, on this very thread.

@@ -10,7 +10,7 @@ gives each upstream that may keep the owner a drain of its own: a subscription a
 asks for the elements of that upstream owns that drain only; the timer's thread owns the drain of the operator, signals,
 and cancels. An upstream that costs nothing to pull, as a list does, or a queue, hangs on the drain of the operator.
 
-There are five kinds of wiring (`_Here` and those below it). `_chosen` picks one from the plan of the upstream.
+There are six kinds of wiring (`_Here` and those below it). `_chosen` picks one from the plan of the upstream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reactive_runtime._core.drains.ownership import owner_only
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import note_step
 from reactive_runtime._core.fusion.fuse import PENDING, name_source, none_element, pulled
-from reactive_runtime._core.fusion.step import Step, heard_above, release_held
+from reactive_runtime._core.fusion.step import Step, heard_above, note_end, release_held, show_watching
 from reactive_runtime._core.queues.prefetch_queue import Overflow, PrefetchQueue
 from reactive_runtime._core.runtime.sentinels import sentinel
 from reactive_runtime._core.sources.core_flow import CoreFlow, SubscriptionPlan
@@ -69,6 +69,16 @@ class _Here:
             return plan.pollable(inner._prefetch)
         inner._steps = [step.copy() for step in steps]
         return plan.pollable(inner._upstream(inner._prefetch))
+
+
+class _Light(_Here):
+    """The same, although news comes from other threads: neither its source nor its steps call a user's code."""
+
+    @staticmethod
+    def pollable(inner: InnerSubscription, source: CoreFlow[Any], plan: SubscriptionPlan, steps: Steps) -> Pollable:
+        inner._steps = [step.copy() for step in steps]
+        wanted = inner._upstream(inner._prefetch)
+        return plan.pollable(inner._prefetch if wanted == MAX_DEMAND else wanted)  # elements wait while the drain works
 
 
 class _OwnDrain(_Here):
@@ -116,9 +126,17 @@ def _chosen(plan: SubscriptionPlan, steps: Steps, apart: bool, ahead: bool, dept
         return _Task if single else _Elsewhere
     if ahead and (plan.combines or (steps and not plan.pulls)):
         return _Ahead
-    if (apart and (plan.keeps or steps)) or depth >= DEPTH:
+    if depth >= DEPTH:
         return _OwnDrain
+    if apart and (plan.keeps or steps):
+        return _Light if _calls_no_user(plan, steps) else _OwnDrain
     return _Here
+
+
+def _calls_no_user(plan: SubscriptionPlan, steps: Steps) -> bool:
+    """Whether it is a group, a window or a hot source, whose steps need no function."""
+    elsewhere = not (plan.keeps or plan.pulls or plan.pushes or plan.combines or plan.begins)
+    return elsewhere and not any(step.calls for step in steps)
 
 
 class InnerSubscription:
@@ -135,8 +153,10 @@ class InnerSubscription:
         "_prefetch",
         "_seen",
         "_steps",
+        "asked",
         "drain",
         "over",
+        "parked",
     )
 
     def __init__(
@@ -168,6 +188,8 @@ class InnerSubscription:
         self._iterator: Iterator[Any] | None = None
         self._steps: list[Step[Any, Any]] = []
         self.over: bool = False  # it has ended, or was closed
+        self.parked: bool = False  # it has no news, and gives notice of some; until then a request can be kept
+        self.asked: dict[InnerSubscription, None] | None = None  # where the operator keeps it, parked and asked
         self._own = wiring.own
         # The user's code runs on this drain: not on a thread that has only brought news.
         self._keeps = wiring is _Here and not plan.combines and (plan.keeps or bool(steps))
@@ -181,6 +203,7 @@ class InnerSubscription:
             self._pollable.stands_on(depth + 1)
         if self._steps:
             self._pollable.pace()
+            show_watching(drain, self._pollable, self._steps)
             heard = heard_above(self._steps, heard)
         self._pollable.heard = heard
         self._pollable.attach(drain)
@@ -269,10 +292,9 @@ class InnerSubscription:
     def _next(self) -> Any:
         self._seen = False
         drain = self.drain
-        drain.work_left -= 1
-        if not drain.work_left:
-            drain.give_way()
+        if drain.work_left <= 0 and not drain.works_on():
             return PENDING
+        drain.work_left -= 1
         if self._iterator is None:
             self._iterator = self._opened()
         try:
@@ -283,9 +305,13 @@ class InnerSubscription:
             name_source(error, self._pollable.where)
             note_step(error)
             self._pollable.note_source(error)
+            if self._steps:
+                note_end(self._steps, error)
             self.close()
             raise
         if element is END:
+            if self._steps:
+                note_end(self._steps, "complete")
             self.close()
         elif element is PENDING and self._own and drain.demanded:
             # The drain asks when it runs dry, which may never be: others may always have an element.
@@ -362,6 +388,10 @@ class InnerSubscription:
         """Its pollable source."""
         return self._pollable
 
+    def reads_through(self) -> Steps:
+        """Its steps: a look from any thread."""
+        return self._steps
+
     def waits(self) -> bool:
         """Whether its elements may come later, from elsewhere."""
         return self._pollable.waits
@@ -370,7 +400,9 @@ class InnerSubscription:
         """Have itself put into `ready` when there is news. False: there is some now, or may be at any time."""
         if self._keeps and self.drain.away:
             return False  # it has not been pulled
-        return self._pollable.notify_when_ready(ready, self)
+        parked = self._pollable.notify_when_ready(ready, self)
+        self.parked = parked and self._pollable.keeps_requests
+        return parked
 
     def relays(self) -> bool:
         """Whether demand has to be passed on to it."""
@@ -398,6 +430,12 @@ class InnerSubscription:
             if step.done:
                 return True
         return False
+
+    @owner_only
+    def ask_no_more(self) -> None:
+        """Ask the upstream for nothing more. Elements that have arrived already are still given, and then END."""
+        if not self.over and not self._pollable.ask_no_more():
+            self.close()
 
     @owner_only
     def close(self) -> None:

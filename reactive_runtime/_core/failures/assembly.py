@@ -28,6 +28,7 @@ __all__ = [
     "note_assembly",
     "note_step",
     "notes_of",
+    "operator_of",
     "place_of_thread",
     "raised_over",
 ]
@@ -165,6 +166,16 @@ def note_assembly(error: BaseException, operator: object, location: AssemblyLoca
     if any(_NOTE in note or note.startswith(_NOWHERE) for note in notes_of(error)):
         return
     add_note(error, f"in {operator}, {_NOTE}{location[0]}:{location[1]}" if location else f"{_NOWHERE}{operator}")
+
+
+def operator_of(error: BaseException) -> str:
+    """The operator that a note of `note_assembly` names; empty: there is none."""
+    for note in notes_of(error):
+        if note.startswith(_NOWHERE):
+            return note.removeprefix(_NOWHERE)
+        if note.startswith("in ") and _NOTE in note:
+            return note.removeprefix("in ").rpartition(f", {_NOTE}")[0]
+    return ""
 
 
 def note_step(error: BaseException) -> None:

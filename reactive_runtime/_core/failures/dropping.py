@@ -160,6 +160,11 @@ def error_dropped(reason: str, error: BaseException) -> None:
     _report(Dropped(reason, error=error))
 
 
+def letter_dropped(reason: str, letter: object, error: BaseException) -> None:
+    """Report a dead letter that its receiver did not take, with the error that made it one."""
+    _report(Dropped(reason, error=error, element=letter))
+
+
 def raised(reason: str, error: BaseException) -> None:
     """Report an error of a user's code, where no signal can follow. For the `except` that caught it.
 
@@ -268,14 +273,25 @@ def listen_to_retries(listener: Callable[[], object]) -> None:
     _on_retry.set(listener)
 
 
+counts_retries: Callable[[Context], object] | None = None
+"""Called with the context of each stream that begins once more. Written once, by telemetry, under a lock of its own."""
+
+counts_drops: Callable[[Dropped], object] | None = None
+"""Called with each signal that the hook gets, before it. Written as `counts_retries` is."""
+
+
 def retried(context: Context) -> None:
     """A stream in `context` begins once more."""
+    if counts_retries:
+        counts_retries(context)
     listener = context.get(_on_retry)
     if listener is not None:
         listener()
 
 
 def _report(dropped: Dropped) -> None:
+    if counts_drops:
+        counts_drops(dropped)
     try:
         active_handler(dropped)
     except BaseException as error:

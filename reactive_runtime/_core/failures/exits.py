@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from concurrent.futures import thread as pools
 from typing import Any, Final, TypeVar
 
@@ -135,7 +135,16 @@ def going_on(left: int | None) -> bool:
 
 
 def handed_over(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
-    """`executor.submit(task)`. TypeError where that is no executor: it returns something else than a Future."""
+    """`executor.submit(task)`. TypeError where that is no executor: it returns something else than a Future.
+
+    A pool of the standard library that shuts down, or breaks, holds its lock while it calls back for the tasks that it
+    drops: `submit` on that thread would wait for the lock for ever. Each attribute is set before that, and for good;
+    another thread that sees the former value waits in `submit`, which refuses as well.
+    """
+    if broken := getattr(executor, "_broken", None):
+        raise BrokenExecutor(broken)
+    if isinstance(executor, pools.ThreadPoolExecutor) and getattr(executor, "_shutdown", False):
+        raise RuntimeError("cannot schedule new futures after shutdown")
     future: Any = executor.submit(task)
     if not hasattr(future, "add_done_callback"):
         raise TypeError(f"{executor_name(executor)}.submit returned {shown(future)}, and must return a Future")

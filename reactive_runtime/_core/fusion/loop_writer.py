@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from reactive_runtime._core.fusion.parsing import parsed
 from reactive_runtime._core.fusion.reading import (
     BINDING,
     Method,
@@ -17,6 +18,7 @@ from reactive_runtime._core.fusion.reading import (
     is_attribute_of_self,
     is_builtin,
     own_names,
+    takes_one,
 )
 
 __all__ = ["LoopWriter"]
@@ -120,7 +122,7 @@ class LoopWriter:
         # A method begins with its variables unbound; the loop's may still have what they held for the last element.
         body: list[ast.stmt] = []
         for name in method.loose:
-            body += ast.parse(f"v{index}_{name} = None\ndel v{index}_{name}").body
+            body += parsed(f"v{index}_{name} = None\ndel v{index}_{name}")
         for statement in method.tree.body:
             rewritten = rename.visit(copy.deepcopy(statement))
             body.extend(rewritten if isinstance(rewritten, list) else [rewritten])
@@ -140,7 +142,7 @@ class LoopWriter:
         )
         if not self.first or any(stage.loops or stage.alone or stage.on_complete is not None for stage in self.stages):
             text += "if stopped:\n    return False"  # the loop's end comes later, or never looks
-        return [*named, *ast.parse(text).body]
+        return [*named, *parsed(text)]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:
         """The statements for a `yield` of `on_complete`, which a look for the end runs without demand."""
@@ -152,7 +154,7 @@ class LoopWriter:
             f"{step}.due = None\n"
             "yield given"
         )
-        return [ast.Assign([ast.Name("given", ast.Store())], value), *ast.parse(text).body]
+        return [ast.Assign([ast.Name("given", ast.Store())], value), *parsed(text)]
 
 
 def names_of(scope: dict[str, Any]) -> Any:
@@ -167,7 +169,7 @@ Sink = Callable[[ast.expr], list[ast.stmt]]
 
 def _bound_and_run(name: str, body: str, value: ast.expr) -> list[ast.stmt]:
     """`name = value`, then the body that works on it."""
-    return [ast.Assign([ast.Name(name, ast.Store())], value), *ast.parse(body).body]
+    return [ast.Assign([ast.Name(name, ast.Store())], value), *parsed(body)]
 
 
 class _Rename(ast.NodeTransformer):
@@ -307,7 +309,7 @@ class _Rename(ast.NodeTransformer):
         name = f"y{self.index}"
         check = f"if {name} is None:\n    raise none_yielded(s{self.index})"
         assign = ast.Assign([ast.Name(name, ast.Store())], value)
-        return [assign, *ast.parse(check).body, *self.into(ast.Name(name, ast.Load()))]
+        return [assign, *parsed(check), *self.into(ast.Name(name, ast.Load()))]
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         return self.stopped
@@ -319,12 +321,13 @@ class _Rename(ast.NodeTransformer):
         return self._looping(node)
 
     def visit_Continue(self, node: ast.Continue) -> list[ast.stmt]:
-        return [*ast.parse(self.look).body, node]
+        return [*parsed(self.look), node]
 
     def _looping(self, node: ast.For | ast.While) -> ast.AST:
         """One element may become any number, and all of them may be dropped further down: each turn looks (3.12)."""
         self.generic_visit(node)
-        node.body += ast.parse(self.look).body
+        if not takes_one(node):
+            node.body += parsed(self.look)
         return node
 
 

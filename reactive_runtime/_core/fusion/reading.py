@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final, NoReturn, TypeGuard
 
+from reactive_runtime._core.fusion.parsing import parsed
 from reactive_runtime._core.fusion.step import STOP, Step
 
 __all__ = [
@@ -75,15 +76,13 @@ class StepSource:
     @property
     def loops(self) -> bool:
         """Whether one element may become several, in a loop of its own making."""
-        return self._has(ast.For, ast.While)
+        loops = (node for node in ast.walk(self.on_next.tree) if isinstance(node, ast.For | ast.While))
+        return not all(takes_one(node) for node in loops)
 
     @property
     def stops(self) -> bool:
         """Whether it may end the stream."""
-        return self._has(ast.Return)
-
-    def _has(self, *kinds: type[ast.AST]) -> bool:
-        return any(isinstance(node, kinds) for node in ast.walk(self.on_next.tree))
+        return any(isinstance(node, ast.Return) for node in ast.walk(self.on_next.tree))
 
     def follows(self, run: tuple[StepSource, ...]) -> bool:
         """Whether it can share the loop of those before it."""
@@ -152,7 +151,7 @@ def _tree(function: FunctionType) -> ast.AST:
     text = inspect.getsource(function)
     indented = text[:1].isspace()  # and not dedented, which would change a string of several lines
     try:
-        tree = ast.parse(f"if 1:\n{text}" if indented else text).body[0]
+        tree = parsed(f"if 1:\n{text}" if indented else text)[0]
     except SyntaxError as error:  # a piece of a line: a lambda among arguments
         raise OSError(f"the source of {function.__qualname__} does not stand alone") from error
     if indented:
@@ -374,6 +373,11 @@ _LOOKING: Final = frozenset(("type", "isinstance", "repr", "str", "id", "format"
 _OURS: Final = re.compile(r"[svgy]\d")  # how the names of a loop begin
 
 
+def takes_one(node: ast.For | ast.While) -> bool:
+    """`for _ in iterator: break`: it takes one element, and leaves no other loop."""
+    return isinstance(node, ast.For) and not node.orelse and [type(item) for item in node.body] == [ast.Break]
+
+
 def is_attribute_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
     """`self.x`."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
@@ -409,6 +413,12 @@ class _Faults(ast.NodeVisitor):
 
     def fault(self, node: ast.AST, reason: str) -> None:
         self.faults.append((node, reason))
+
+    def visit_For(self, node: ast.For) -> None:
+        if takes_one(node):
+            self.visit(node.iter)
+        else:
+            self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
         if node.id in ("super", "__class__") and node.id not in self.method.names:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core.failures import dropping
@@ -28,7 +29,17 @@ from reactive_runtime._core.failures.assembly import AssemblyLocation
 from reactive_runtime._core.failures.exits import goes_up
 from reactive_runtime._core.runtime.sentinels import sentinel
 
-__all__ = ["STOP", "Each", "Step", "describe", "heard_above", "own_method", "release_held"]
+__all__ = [
+    "STOP",
+    "Each",
+    "Step",
+    "describe",
+    "heard_above",
+    "note_end",
+    "own_method",
+    "release_held",
+    "show_watching",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,6 +64,9 @@ class Step(Generic[T, R]):
     expands: ClassVar[bool] = False
     """One element may become several: the step may then hold elements back that the source has already given."""
 
+    calls: ClassVar[bool] = True
+    """It may call a user's code, which may take its time."""
+
     done: bool = False
     """Set before the last element is yielded, by a step that knows which one it is: completion can then follow
     at once, without waiting for more demand (2.9)."""
@@ -65,6 +79,12 @@ class Step(Generic[T, R]):
 
     hears: Callable[[Any], object] | None = None
     """A listener to each element that is discarded further upstream."""
+
+    watches: ClassVar[bool] = False
+    """It is shown the subscription (`watch`)."""
+
+    end: BaseException | str | None = None
+    """The end of its stream: an error, or "complete". Set before `dispose`, of those that `watches`; else a cancel."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         """SyntaxError where the step can't be fused."""
@@ -90,6 +110,12 @@ class Step(Generic[T, R]):
     def dispose(self) -> Iterable[object]:
         """The stream is over: release everything; return the elements accepted and not handed on, for the hook."""
         return ()
+
+    def watch(self, drain: Any, pollable: Any, steps: Sequence[Step[Any, Any]]) -> None:
+        """The subscription that it is a part of: its drain, if it has one, its pollable source, and all its steps.
+
+        Called once, before it begins, of those that `watches`.
+        """
 
     def holds(self) -> bool:
         """Whether something is left of an element that the source has given. Asked of those that expand."""
@@ -121,6 +147,20 @@ def heard_above(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> d
         if step.hears is not None:
             heard = (step.hears, *heard)
     return heard
+
+
+def show_watching(drain: Any, pollable: Any, steps: Sequence[Step[Any, Any]]) -> None:
+    """Show the subscription to the steps that watch it. For the thread that makes it, before it begins."""
+    for step in steps:
+        if step.watches:
+            step.watch(drain, pollable, steps)
+
+
+def note_end(steps: Sequence[Step[Any, Any]], end: BaseException | str) -> None:
+    """Note the end of their stream on the steps that watch it. For the owner, before they are disposed."""
+    for step in steps:
+        if step.watches:
+            step.end = end
 
 
 def own_method(step: Step[Any, Any]) -> TypeError:
@@ -158,6 +198,12 @@ def release_held(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> 
 
 
 def describe(function: Callable[..., Any]) -> str:
-    """The name a user knows a function by."""
-    name: str = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function)
+    """The name a user knows a function by.
+
+    Of an object without a name its class: a `repr` may raise, or wait for a lock, and a look from outside asks too.
+    """
+    if isinstance(function, partial):
+        return f"partial({describe(function.func)})"
+    kind = type(function)
+    name: str = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or kind.__name__
     return "lambda" if name.endswith("<lambda>") else name.rpartition("<locals>.")[2]

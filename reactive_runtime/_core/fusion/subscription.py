@@ -17,17 +17,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from itertools import chain, islice
+from operator import length_hint
 from typing import Any, Final, Literal
 
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain import BATCH, CLOSED
 from reactive_runtime._core.drains.drain_context import WORK, DrainContext
+from reactive_runtime._core.drains.pace import Pace
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception, caused, no_end, note_step
 from reactive_runtime._core.failures.exits import Unwinding, goes_up
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, chain_of, name_source, none_element, pulled
-from reactive_runtime._core.fusion.step import Step, heard_above, release_held
+from reactive_runtime._core.fusion.step import Step, heard_above, note_end, release_held, show_watching
 from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.queues.upstream import Relayed
 from reactive_runtime._core.runtime.sentinels import sentinel
@@ -95,6 +97,7 @@ class PulledSubscription(DrainContext):
             self.turns_at_most = WORK
         if self._steps:
             pollable.pace()
+            show_watching(self, pollable, self._steps)
         pollable.heard = heard_above(self._steps, self._heard)
         pollable.attach(self)
 
@@ -186,6 +189,8 @@ class PulledSubscription(DrainContext):
                 return self._first_turn(allowance)
             if not allowance:
                 return CLOSED if self._ended_early() else 0
+            if self.pace is not None and allowance > self.pace.run:
+                return self._run(self.pace, allowance)
             if allowance > BATCH and self._gives_way_after_a_batch():
                 taken = self._emit(BATCH, allowance)
                 if taken == BATCH:
@@ -196,6 +201,16 @@ class PulledSubscription(DrainContext):
             return self._emit(allowance)
         except BaseException as error:  # no Exception: see `failures.exits`
             return self._exited(error)
+
+    def _run(self, pace: Pace, allowance: int) -> int:
+        """Deliver a run of the elements that are demanded, and look at the clock."""
+        run = pace.next_run()
+        taken = self._emit(run, allowance)
+        if taken == run:
+            self._cut = True
+            if pace.end_run(self.home) and self.executor is None:
+                self.spend()
+        return taken
 
     def _gives_way_after_a_batch(self) -> bool:
         return self.home is not None or type(self._subscriber) is PrefetchQueue
@@ -252,7 +267,9 @@ class PulledSubscription(DrainContext):
         elements = islice(self._elements() if waiting is None else waiting, allowance)
         self._ahead = False  # it is the first of them
         try:
-            if isinstance(subscriber, PrefetchQueue):  # a boundary of ours: the whole batch at once
+            if type(pollable) is PrefetchQueue and not self._steps and type(subscriber) is not PrefetchQueue:
+                taken, dry = self._hand_on_chunks(pollable, allowance)
+            elif isinstance(subscriber, PrefetchQueue):  # a boundary of ours: the whole batch at once
                 taken, dry = subscriber.absorb(elements, self, synchronous=pollable.synchronous() and not self._steps)
             elif pollable.queues and not self._steps:
                 taken, dry = self._hand_on(elements)
@@ -267,6 +284,8 @@ class PulledSubscription(DrainContext):
             return taken
         if taken < allowance:  # the iterator came to its end
             return self._end("complete")
+        if demand:
+            return taken
         return CLOSED if self._ended_early() else taken
 
     def _deliver(self, elements: Iterator[Any]) -> tuple[int, bool]:
@@ -291,6 +310,35 @@ class PulledSubscription(DrainContext):
             if stopped:  # on_next may cancel
                 break
         return taken, False
+
+    def _hand_on_chunks(self, queue: PrefetchQueue, allowance: int) -> tuple[int, bool]:
+        """`_hand_on`, for the elements of a boundary, at the least cost for each."""
+        on_next, stopped = self._on_next, self.stopped
+        assert on_next is not None
+        left, chunk = allowance, queue.in_hand()
+        while left and not stopped:
+            there = length_hint(chunk)
+            if not there:
+                following = queue.next_chunk()
+                if following is None:
+                    return allowance - left, True
+                chunk, there = following, length_hint(following)
+                if not there:
+                    break
+            element: Any = self  # no element
+            try:
+                for element in chunk if there <= left else islice(chunk, left):
+                    if element is None:
+                        break
+                    on_next(element)
+                    if stopped:
+                        break
+            except BaseException as error:
+                self.subscriber_raised(error)
+            left -= there - length_hint(chunk)
+            if element is None:
+                raise none_element()
+        return allowance - left, False
 
     def _hand_on(self, elements: Iterator[Any]) -> tuple[int, bool]:
         """`_deliver`, for elements that have been made already: no cancel comes while one is made."""
@@ -386,6 +434,8 @@ class PulledSubscription(DrainContext):
         if isinstance(outcome, Exception) and self._pollable is not None:
             name_source(outcome, self._pollable.where)
         error = fault
+        if outcome is not None and not cancelled:
+            note_end(self._steps, outcome)
         if isinstance(outcome, Exception):
             note_step(outcome)
             if self._pollable is not None:
@@ -399,7 +449,7 @@ class PulledSubscription(DrainContext):
             try:
                 if not cancelled:
                     self._signal_end(subscriber, error, completed=isinstance(outcome, str))
-                elif error is not None:
+                elif error is not None and not isinstance(error, RejectedError):  # it needs no executor any more
                     reason = "an error after the subscriber had cancelled"
                     (self.failed or Failure(error)).dropped(reason, error)
             finally:
@@ -427,7 +477,9 @@ class PulledSubscription(DrainContext):
         with self.lock:
             self._behind = None
             self.stopped.append(True)
-            self._busy = True  # for ever: a later call leaves a note that no thread reads (1.6, 3.6, 3.7)
+            # A later call leaves a note that no thread reads (1.6, 3.6, 3.7); if an exit then makes the drain idle, the
+            # next turn returns CLOSED.
+            self._busy = True
         try:
             held = release_held(steps, self._heard) + held
         finally:

@@ -1,32 +1,32 @@
 """The base of every hot source: one list of elements with many readers.
 
-The problem: all subscribers see one order, a late one a suffix of it; each reads at its own pace, and the slowest has
-to hold the source back. A queue for each of them costs n copies of an element, n locks, and a look at n queues to know
-how much room there is.
+The problem: all subscribers see one order of elements, also those that come late. Each reads at its own pace, and the
+slowest holds the source back. A queue for each subscriber would cost n copies of an element, n locks, and a look at n
+queues to find the room.
 
-The answer: the elements are linked once, and each subscriber has a *reader*, a place in the list. Elements that all of
-them have passed are garbage; the multicaster's own place keeps the elements for late subscribers. The hindmost reader
-determines how much room there is. `_standing` counts the readers at each place, so that no search is needed to find it.
-An element costs a step of each reader, and nothing else grows with their number.
+The answer: each element is linked once, and each subscriber has a *reader*, a place in the list. Elements that all
+readers have passed are garbage; those from `_first` on are kept for late subscribers. The hindmost reader determines
+the room: `_standing` counts the readers at each place, so that no search is needed to find it. An element costs one
+step for each reader.
 
-A reader behind a boundary *reads ahead*: as many elements more may wait for it as the boundary has room for, and it
-takes elements in pieces, with the lock for each piece. An element wakes it only after it has found none: elements that
-come while it is at work, it finds before it rests. So a source with many subscribers on a pool needs few tasks for
-them, and they do not disturb one another.
+The reader of a `publish_on` *reads ahead*: `prefetch` more elements may wait for it, and it takes them in pieces, with
+the lock once for each. An element wakes it only if its last look found none, so many subscribers on a pool need few
+tasks. Each element wakes the other readers.
 
-         _first (what a late one begins with)          _tail (empty; the next element goes here)
+         _first (a late subscriber begins here)        _tail (empty; the next element goes here)
            ▼                                             ▼
     … ──▶ node ──▶ node ──▶ node ──▶ node ──▶ node ──▶ node
                     ▲                 ▲
                   reader            reader
 
-Guarantees: one lock owns the list, the places, and the demand on the upstream; so an element that was asked for always
-has its place. No thread holds the lock while it wakes a subscriber, or asks the upstream. An element goes to all or to
-none: where one subscriber has no room, the multicaster refuses the emission. Behind an upstream that never happens,
-since the multicaster asks for no more than the slowest has room for.
+Guarantees: one lock owns the list, the places, and the demand on the upstream, so each requested element has room. No
+thread holds the lock while it wakes a subscriber or calls the upstream. An element goes to all subscribers or to none:
+`emit` refuses an element if one of them has no room. The elements of an upstream always have room, since the
+multicaster requests no more than the slowest reader can take.
 
     open ──end──▶ over (final)
-      └──released (auto_cancel, disconnect)──▶ the upstream is cancelled, now or as soon as it comes (final)
+      ├──auto_cancel: the last subscriber leaves──▶ over, and the upstream is cancelled
+      └──disconnect──▶ released (final): the upstream is cancelled, now or when it comes
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.drains.drain_context import DrainContext, Waiter
 from reactive_runtime._core.drains.ownership import with_lock
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import an_exception, caused
@@ -45,6 +45,7 @@ from reactive_runtime._core.failures.failure import Failure, Spread
 from reactive_runtime._core.fusion.fuse import PENDING
 from reactive_runtime._core.queues.emit_result import EmitResult
 from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, Upstream, call_raised
+from reactive_runtime._core.queues.waking import Parked, wake_all
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._core.sources.core_flow import CoreFlow
@@ -52,13 +53,13 @@ from reactive_runtime._core.sources.pollable import Pollable, paced
 from reactive_runtime._spec import MAX_DEMAND, Subscription
 from reactive_runtime.errors import ProtocolError, RejectedError
 
-__all__ = ["Multicaster", "Reader", "wake_all"]
+__all__ = ["Multicaster", "Reader"]
 
 
 class _Node:
-    """A place in the list. Empty while it is the last one; then `element` and `next` are set once.
+    """A place in the list. The last one is empty; `element` and `next` are set once.
 
-    A place before the tail never changes: a thread that has seen the tail, under the lock, reads up to there without.
+    Places before the tail never change: a thread that has seen the tail under the lock reads them without it.
     """
 
     __slots__ = ("element", "next")
@@ -71,7 +72,7 @@ class _Node:
 
 
 class Reader(Pollable):
-    """Gives one drain the list, from the place where its subscriber came in."""
+    """The pollable source of one subscriber: the list, from the place where the subscriber came in."""
 
     __slots__ = (
         "__weakref__",
@@ -87,6 +88,7 @@ class Reader(Pollable):
         "_paced",
         "_position",
         "_stands",
+        "_until",
         "gone",
         "on_connect",
         "on_gone",
@@ -99,22 +101,23 @@ class Reader(Pollable):
         """For `Multicaster.enter`: begin at `node`; `entered` is where the list ended when the subscriber came."""
         self._multicaster = multicaster
         self._node = node  # the drain's owner; the next element
-        self._position = position  # the drain's owner; its number
-        self._entered = entered  # elements before it were replayed, and take no room
-        self._ahead = ahead  # so many more may wait for it
+        self._position = position  # the drain's owner; the number of that element
+        self._entered = entered  # elements with lower numbers are replayed, and take no room
+        self._ahead = ahead  # elements that may wait beyond the capacity; 0: it does not read ahead
         self._stands = max(position + ahead, entered)  # the multicaster's lock; see `Multicaster._standing`
-        self._chunk: Iterator[Any] = iter(())  # the drain's owner; taken out of the list, and not handed on
+        self._chunk: Iterator[Any] = iter(())  # the drain's owner; taken out of the list, and not delivered
         self._drain: DrainContext | None = None  # the multicaster's lock; set once, by attach
-        self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
+        self._on_drain = False  # set once, by attach; connect on the drain's executor
         self._paced = False  # set once, before it is opened
-        self._asking = False  # the multicaster's lock; the upstream is about to be asked, by `_ask`
+        self._asking = False  # the multicaster's lock; a call of `_ask` is noted
+        self._until: int | None = None  # the multicaster's lock; it takes no element from this number on
         self._failure: Failure | None = None  # the multicaster's lock; set once, when the multicaster has failed
-        self.gone: bool = False  # the multicaster's lock; the subscriber wants no more
+        self.gone: bool = False  # the multicaster's lock; the subscriber has cancelled
         self.on_connect: Callable[[], object] = multicaster.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
     def upstream(self) -> Upstream | None:
-        """The calls of the multicaster on its source, while it is connected to one."""
+        """The multicaster's calls on its source, if it has one."""
         with self._multicaster._lock:
             return self._multicaster._upstream
 
@@ -136,6 +139,18 @@ class Reader(Pollable):
     def pace(self) -> None:
         self._paced = True
 
+    def relays(self) -> bool:
+        return False  # what there is room for is asked for as elements are taken
+
+    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
+        multicaster = self._multicaster
+        with multicaster._lock:
+            if self._node.next is not None or multicaster._over or self._until is not None:
+                return False
+            assert self._drain is not None
+            multicaster._parked[self] = Parked(self._drain, ready, who)
+            return True
+
     def open(self) -> Iterator[Any]:
         assert self._drain is not None
         if self._on_drain:
@@ -144,24 +159,24 @@ class Reader(Pollable):
         return paced(elements, self._drain) if self._paced else elements
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
-        """The elements that have come, in pieces; PENDING where there are none; the end at the end.
+        """The elements that have come, in pieces; PENDING if there are none; then the end.
 
-        The lock is taken once for a piece: the part of the list between two places never changes. Elements handed on
-        make room in batches, as a prefetch queue is refilled.
+        It takes the lock once for a piece. Delivered elements make room in batches, as in a prefetch queue.
         """
         multicaster, drain = self._multicaster, self._drain
         assert drain is not None
         ahead, most = self._ahead, self._ahead >> 2 or 1
         refill = ahead - (ahead >> 2)
-        passed, counted = self._position, self._position  # handed on, in all; and known to the multicaster
+        passed, counted = self._position, self._position  # delivered in all; and known to the multicaster
         while True:
             ask = False
             with multicaster._lock:
                 if passed - counted >= refill:
                     counted = passed
                     ask = multicaster._moved(self, max(counted + ahead, self._entered))
-                n = min(multicaster._end - self._position, most)
-                over, failure = multicaster._over, self._failure
+                end = multicaster._end if self._until is None else self._until
+                n = min(end - self._position, most)
+                over, failure = multicaster._over or self._until is not None, self._failure
                 if not (n or over):
                     multicaster._waiting[drain] = None
             if ask:
@@ -174,9 +189,9 @@ class Reader(Pollable):
                     node = node.next
                 self._node, self._position = node, self._position + n
                 self._chunk = iter(elements)
-                del elements  # keep no element that was handed on until a further one comes
+                del elements  # keep no delivered element until the next one comes
                 yield self._chunk
-                self._chunk = iter(())  # without a GIL the iterator of a list keeps the list when it has ended
+                self._chunk = iter(())  # without a GIL an iterator that has ended keeps its list
                 passed += n
             elif not over:
                 yield iter((PENDING,))
@@ -192,18 +207,18 @@ class Reader(Pollable):
         multicaster = self._multicaster
         with multicaster._lock:
             node = self._node
-            if node.next is not None:
+            if node.next is not None and self._position != self._until:
                 self._node = node.next
                 self._position += 1
                 ask = multicaster._moved(self, max(self._position, self._entered))
-            elif not multicaster._over:
+            elif not multicaster._over and self._until is None:
                 return PENDING
             elif self._failure is None:
                 raise StopIteration
             else:
                 raise self._failure.reached(self._drain)
         if ask and self._drain is not None:
-            self._drain.later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
+            self._drain.later(self._ask)  # later: the upstream may emit at once, and this element goes first
         return node.element
 
     def _ask(self) -> None:
@@ -213,8 +228,18 @@ class Reader(Pollable):
 
     def exhausted(self) -> bool:
         with self._multicaster._lock:
-            over = self._multicaster._over and self._node.next is None
+            over = self._position == self._until or (self._multicaster._over and self._node.next is None)
         return over and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+
+    def failure(self) -> Exception | None:
+        with self._multicaster._lock:
+            failure = self._failure
+        return None if failure is None else failure.reached(self._drain)
+
+    def ask_no_more(self) -> bool:
+        self._multicaster.ask_no_more(self)
+        self._multicaster.more_room()
+        return True
 
     def close(self) -> None:
         left, failure = self._multicaster.leave(self)
@@ -223,12 +248,12 @@ class Reader(Pollable):
         if failure is not None:
             calls.append(partial(failure.left, self._drain))
         if self.on_gone is not None:
-            calls.append(self.on_gone)  # this may disconnect: then the source is not asked for more
+            calls.append(self.on_gone)  # this may disconnect: then `more_room` requests nothing
         each([*calls, self._multicaster.more_room])
 
 
 class Multicaster:
-    """Spreads elements, on any thread, to the readers that have entered."""
+    """Gives the elements that come, on any thread, to all readers that have entered."""
 
     shown_as: Final = "shared source"
 
@@ -242,16 +267,16 @@ class Multicaster:
         auto_cancel: bool = False,
         anew: bool = False,
     ) -> None:
-        """`capacity`: how many elements may wait for each subscriber. None: any number, and the slowest holds up none.
+        """`capacity`: how many elements may wait for each subscriber. None: any number, and none holds up the source.
 
-        `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
-        upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
-        subscriber. `forgets`: those who come after the end get the end only. `auto_cancel`: when the last subscriber
-        leaves, the upstream is cancelled, and that is the end. `anew`: those who come after the end have another
-        multicaster.
+        `replay`: how many elements late subscribers get; None: all. `waits`: request nothing from the upstream while
+        there is no subscriber. Otherwise request `capacity` elements then, and no more: an upstream without end must
+        not keep its thread for no subscriber. `forgets`: subscribers that come after the end get only the end.
+        `auto_cancel`: when the last subscriber leaves, cancel the upstream, if there is one, and be over. `anew`: the
+        caller gives subscribers that come after the end another multicaster.
 
-        An error that the last subscriber leaves behind goes to the hook, as its elements do; where elements are kept
-        for late ones, the error is too.
+        When a subscriber leaves, the hook gets the elements that wait for it; when the last one leaves, the error, if
+        none has come to it. It gets neither while they are kept for late subscribers.
         """
         self.capacity = capacity
         self.replay = replay  # _lock; 0 once it has forgotten
@@ -259,36 +284,34 @@ class Multicaster:
         self.forgets = forgets
         self.auto_cancel = auto_cancel
         self.anew = anew
-        # 2.1: the upstream is asked in batches, of three quarters at least while something is under way.
+        # 2.1: while requested elements are outstanding, the next request is for three quarters at least.
         self._batch = 0 if capacity is None else capacity - (capacity >> 2)
         self._lock = primitives.Lock()
         self._readers: dict[Reader, None] = {}  # _lock; empty once it is over
-        # _lock; the drains of those that hear of each element; None: to be made anew
+        # _lock; the drains that each element wakes; None: to be computed from _readers
         self._woken: tuple[DrainContext, ...] | None = ()
-        self._waiting: dict[DrainContext, None] = {}  # _lock; of those that hear of the next: they have found nothing
+        self._waiting: dict[DrainContext, None] = {}  # _lock; drains that the next element wakes: they found nothing
+        self._parked: dict[Reader, Parked] = {}  # _lock; those that have found nothing, and wait for news
         self._tail = _Node()  # _lock
-        self._end = 0  # _lock; the number of the tail: so many elements there have been
+        self._end = 0  # _lock; the number of the tail: how many elements have come
         self._first = self._tail  # _lock
         self._first_number = 0  # _lock; _end - replay <= _first_number <= _end
-        self._present = 0  # _lock; readers that have entered and not left, also after the end
-        self._seen = 0  # _lock; a subscriber that has left was handed what lies before this number
-        # _lock; how many readers stand at each number, where there are any. One that reads ahead stands further on by
-        # that much, perhaps beyond the tail, and moves in batches.
+        self._present = 0  # _lock; readers that have not left, also after the end
+        self._seen = 0  # _lock; a subscriber that has left had all elements before this number
+        # _lock; the count of readers at each number that has any. A reader that reads ahead stands `ahead` further on,
+        # perhaps beyond the tail, and moves in batches.
         self._standing: dict[int, int] = {}
-        self._least = 0  # _lock; the least number with a reader, or _end; _end - _least <= capacity + _outstanding
+        self._least = 0  # _lock; the least number with a reader, at most _end
         self._over = False  # _lock; final
-        self._failed: Callable[[], Failure] | None = None  # _lock; it ended with this: makes it for one more reader
+        self._failed: Callable[[], Failure] | None = None  # _lock; makes a failure for one more reader
         self._upstream: Upstream | None = None  # _lock; set once
-        self._released = False  # _lock; final: the upstream is not wanted any more
-        self._outstanding = 0  # _lock; asked of the upstream, and not yet here
+        self._released = False  # _lock; final: the upstream is cancelled, now or when it comes
+        self._outstanding = 0  # _lock; requested from the upstream, and not here yet
 
     # -- the side of the subscribers ---------------------------------------------------------------------------
 
     def enter(self, ahead: int = 0) -> Reader:
-        """The pollable source of one more subscriber, which begins with what is replayed.
-
-        `ahead`: so many elements more may wait for this one, and it makes room in batches.
-        """
+        """Make the reader of one more subscriber, which begins with the replayed elements. `ahead`: see `Reader`."""
         with self._lock:
             reader = Reader(self, self._first, self._first_number, self._end, ahead)
             self._present += 1
@@ -303,45 +326,62 @@ class Multicaster:
         return reader
 
     def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
-        """The subscriber wants no more. Returns the elements kept for it alone, and the error it ends with.
+        """Remove the reader. Return the elements that wait for it, unless they are replayed, and its error, if any.
 
         The caller calls `more_room` afterwards.
         """
         with self._lock:
+            passed = self._first, reader._node  # noqa: F841  # freed without the lock
             self._present -= not reader.gone
             reader.gone = True
             left = self._waiting_for(reader)
             failure = reader._failure
-            was_there = reader in self._readers
-            if was_there:
-                del self._readers[reader]
-                self._woken = None
-                if reader._drain is not None:
-                    self._waiting.pop(reader._drain, None)
-                self._stand(reader._stands, -1)
-            upstream = self._upstream
-            cancels = was_there and self.auto_cancel and not self._readers and upstream is not None
-            if cancels:
-                self._released = True
-                self._finish(None)
-        if cancels and upstream is not None:
+            upstream = self._without(reader)
+        if upstream is not None:
             upstream.cancel()
         return left, failure
 
+    def ask_no_more(self, reader: Reader) -> None:
+        """Give the reader no more elements than there are now. The caller calls `more_room` afterwards."""
+        with self._lock:
+            reader._until = self._end
+            upstream = self._without(reader)
+        if upstream is not None:
+            upstream.cancel()
+
+    @with_lock
+    def _without(self, reader: Reader) -> Upstream | None:
+        """Remove the reader; return the upstream, where that is to be cancelled. Called with the lock held."""
+        if reader not in self._readers:
+            return None
+        del self._readers[reader]
+        self._woken = None
+        self._parked.pop(reader, None)
+        if reader._drain is not None:
+            self._waiting.pop(reader._drain, None)
+        self._stand(reader._stands, -1)
+        upstream = self._upstream
+        if not self.auto_cancel or self._readers or upstream is None:
+            return None
+        self._released = True
+        self._finish(None)
+        return upstream
+
     def _waiting_for(self, reader: Reader) -> list[Any]:
-        """The elements that wait for it, and are not replayed to others. Called with the lock held."""
+        """Take the elements that wait for this reader, and are not replayed. Called with the lock held."""
         chunk = list(reader._chunk)
         node, number = reader._node, reader._position
         self._seen = max(self._seen, number - len(chunk))
-        left = chunk[: max(0, self._first_number - (number - len(chunk)))]
-        while number < self._first_number and node.next is not None:
+        first = self._first_number if reader._until is None else min(self._first_number, reader._until)
+        left = chunk[: max(0, first - (number - len(chunk)))]
+        while number < first and node.next is not None:
             left.append(node.element)
             node, number = node.next, number + 1
         reader._node, reader._position, reader._chunk = self._tail, self._end, iter(())
         return left
 
     def _stand(self, number: int, n: int) -> None:
-        """So many more readers stand at that number. Called with the lock held."""
+        """Add `n` to the count of readers at that number. Called with the lock held."""
         if self.capacity is None:
             return
         standing = self._standing.get(number, 0) + n
@@ -353,17 +393,14 @@ class Multicaster:
             self._advance()
 
     def _advance(self) -> None:
-        """Find the hindmost reader. Called with the lock held.
-
-        Each number is passed once, whichever readers there are.
-        """
+        """Move `_least` up to the hindmost reader, past each number once. Called with the lock held."""
         while self._least < self._end and self._least not in self._standing:
             self._least += 1
 
     def _moved(self, reader: Reader, stands: int) -> bool:
-        """The reader stands there now; whether it is to ask the upstream. Called with the lock held."""
+        """Note where the reader stands now; return whether it must call `_ask`. Called with the lock held."""
         before, reader._stands = reader._stands, stands
-        if self._over or stands == before or self.capacity is None:
+        if self._over or stands == before or self.capacity is None or reader._until is not None:
             return False
         self._stand(stands, 1)
         self._stand(before, -1)
@@ -373,22 +410,25 @@ class Multicaster:
         return True
 
     def size(self) -> int:
-        """How many subscribers are there."""
+        """How many subscribers there are; 0 when it is over."""
         with self._lock:
             return len(self._readers)
 
     # -- the side that emits -----------------------------------------------------------------------------------
 
     def emit(self, element: Any) -> EmitResult:
-        """Put `element` into the list, or, where a subscriber has no room, nowhere."""
+        """Add `element` to the list, unless a subscriber has no room; wake the subscribers. Any thread."""
         with self._lock:
+            passed = self._first  # noqa: F841  # freed without the lock: the `__del__` of an element may call this
             emission = self._put(element, promised=False)
-            drains = self._to_wake() if emission is EmitResult.OK else ()
-        wake_all(drains)
+            if emission is not EmitResult.OK:
+                return emission
+            drains, parked = self._to_wake(), self._unparked()
+        wake_all(drains, parked)
         return emission
 
     def _put(self, element: Any, *, promised: bool) -> EmitResult:
-        """`promised`: there was room when the upstream was asked for it. Called with the lock held."""
+        """Add an element. `promised`: it was requested, so it has room. Called with the lock held."""
         if self._over:
             return EmitResult.TERMINATED
         if not self._readers and self.replay == 0:
@@ -409,7 +449,7 @@ class Multicaster:
         return EmitResult.OK
 
     def _to_wake(self) -> Iterable[DrainContext]:
-        """The drains to wake for an element. Called with the lock held."""
+        """Take the drains that an element wakes. Called with the lock held."""
         if self._woken is None:
             self._woken = tuple(reader._drain for reader in self._readers if reader._drain and not reader._ahead)
         if not self._waiting:
@@ -417,33 +457,41 @@ class Multicaster:
         waiting, self._waiting = self._waiting, {}
         return chain(self._woken, waiting)
 
+    def _unparked(self) -> Iterable[Parked]:
+        """Take the readers that have found nothing. Called with the lock held."""
+        if not self._parked:
+            return ()
+        parked, self._parked = self._parked, {}
+        return parked.values()
+
     def _drains(self) -> list[DrainContext]:
         """The drains of all readers. Called with the lock held."""
         return [reader._drain for reader in self._readers if reader._drain is not None]
 
     def _room(self) -> int:
-        """How many elements the slowest has room for. Called with the lock held."""
+        """How many elements the slowest reader has room for. Called with the lock held."""
         if self.capacity is None:
             return MAX_DEMAND
         return self.capacity - (self._end - self._least if self._readers else 0)
 
     def end(self, error: BaseException | None = None, *, raised: bool = False) -> bool:
-        """End; False: it had ended. `raised`: the error, or its cause, goes up to a caller."""
+        """End; False: it was over. `raised`: a caller gets the error, or its cause, and the hook does not."""
         with self._lock:
             if self._over:
                 return False
-            drains, upstream = self._drains(), self._upstream
+            drains, parked, upstream = self._drains(), self._unparked(), self._upstream
+            passed = self._first  # noqa: F841  # freed without the lock
             unheard = error is not None and not (raised or self._readers) and (self.anew or self._released)
             self._finish(error, kept=raised)
         if upstream is not None:
             upstream.ended()
         if error is not None and unheard:
             dropping.error_dropped("a hot source failed, and has no subscriber, nor will have one", error)
-        wake_all(drains, ended=True)
+        wake_all(drains, parked, ended=True)
         return True
 
     def _finish(self, error: BaseException | None, *, kept: bool = False) -> None:
-        """Called with the lock held. `kept`: the error does not go to the hook when the last subscriber leaves."""
+        """Be over. `kept`: the hook gets no error when the last subscriber leaves. Called with the lock held."""
         kept = kept or not self._readers or (self.replay != 0 and not self.forgets)
         self._over = True
         if error is not None:
@@ -487,12 +535,13 @@ class Multicaster:
             if promised and self._outstanding != MAX_DEMAND:
                 self._outstanding -= 1
             upstream = self._upstream
+            passed = self._first  # noqa: F841  # freed without the lock
             emission = self._put(element, promised=promised)
-            drains = self._to_wake() if emission is EmitResult.OK else ()
+            drains, parked = (self._to_wake(), self._unparked()) if emission is EmitResult.OK else ((), [])
             awaited = bool(self._readers)
         try:
-            wake_all(drains)
-        except BaseException as error:  # an exit on its way up: this upstream is about to close, and nothing follows
+            wake_all(drains, parked)
+        except BaseException as error:  # an exit: it ends the upstream too, which signals no more
             if not isinstance(error, Unwinding):
                 self.end(an_exception(error), raised=True)
             raise
@@ -506,7 +555,7 @@ class Multicaster:
             self.more_room()
 
     def abandoned(self, error: BaseException) -> None:
-        """The thread of the source raised an exit, and that is the end of the source, for all its subscribers."""
+        """End for all subscribers: the source, or a subscriber on its thread, raised an exit out of `subscribe`."""
         lost = RejectedError(
             f"the thread of a shared source was left by {type(error).__name__}, raised by the source or by one of its"
             " subscribers, and the source ends for all of them"
@@ -526,7 +575,16 @@ class Multicaster:
         call_raised(self, error, fault, partial(self.end, raised=True))
 
     def begins(self, source: CoreFlow[Any], operator: str) -> None:
-        """See `Waiter`: pass it on to the subscribers that wait on a thread, which may feed one another in a circle."""
+        """See `Waiter`: notify the waiters of all readers."""
+        for waiter in self._waiters():
+            waiter.begins(source, operator)
+
+    def stands_for(self, waiter: Waiter) -> bool:
+        """See `Waiter`."""
+        return any(one.stands_for(waiter) for one in self._waiters())
+
+    def _waiters(self) -> Iterator[Waiter]:
+        """The waiters of all readers, through further multicasters, perhaps in a circle."""
         multicasters: dict[Multicaster, None] = {self: None}
         left: list[Multicaster] = [self]
         while left:
@@ -536,13 +594,13 @@ class Multicaster:
             for waiter in [drain.waiter for drain in drains]:
                 if not isinstance(waiter, Multicaster):
                     if waiter is not None:
-                        waiter.begins(source, operator)
+                        yield waiter
                 elif waiter not in multicasters:
                     multicasters[waiter] = None
                     left.append(waiter)
 
     def disconnect(self) -> None:
-        """Cancel the upstream, or the one that is about to come; not one that has ended (2.3, 2.4)."""
+        """Cancel the upstream, now or when it comes, unless it has ended (2.3, 2.4)."""
         with self._lock:
             self._released = True
             upstream = None if self._over else self._upstream
@@ -550,12 +608,13 @@ class Multicaster:
             upstream.cancel()
 
     def forget(self) -> None:
-        """No subscriber comes any more: drop what was kept for late ones, and no subscriber has had.
+        """No further subscriber comes: keep no elements for late ones. The hook gets those that no subscriber has had.
 
-        A subscriber that is still there has what it waits for, and drops that when it leaves.
+        Present subscribers still get the elements that wait for them, or drop them when they leave.
         """
         with self._lock:
-            node, number = self._first, self._first_number
+            passed = node = self._first  # noqa: F841  # freed without the lock
+            number = self._first_number
             unseen = []
             while node.next is not None and not self._present:
                 if number >= self._seen:
@@ -565,7 +624,7 @@ class Multicaster:
         dropping.elements_dropped("its connection was cancelled, and no later subscriber gets it", unseen)
 
     def more_room(self) -> None:
-        """Ask the upstream for as much as the slowest has room for; in batches, while elements are under way."""
+        """Request from the upstream as many elements as the slowest reader has room for, in batches. Any thread."""
         with self._lock:
             upstream, n = self._upstream, self._lacking()
             if upstream is None or not n:
@@ -575,25 +634,8 @@ class Multicaster:
 
     @with_lock
     def _lacking(self) -> int:
-        """How much the upstream is to be asked for now. Called with the lock held."""
+        """How much to request from the upstream now. Called with the lock held."""
         if self._upstream is None or self._over or self._released or (self.waits and not self._readers):
             return 0
         n = self._room() - self._outstanding
         return 0 if n <= 0 or (self._outstanding and n < self._batch) else n
-
-
-def wake_all(drains: Iterable[DrainContext], *, ended: bool = False) -> None:
-    """Wake all of them, also where one raises an exit. `ended`: the source has ended."""
-    raised: BaseException | None = None
-    for drain in drains:
-        try:
-            if ended:
-                drain.end_came()
-            else:
-                drain.wake()
-        except BaseException as error:
-            if raised is not None:
-                dropping.error_dropped("a second subscriber raised out of the same emission", raised)
-            raised = error
-    if raised is not None:
-        raise raised

@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import length_hint
 from typing import Any, Final, Literal
 
 from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.drain_context import WORK, DrainContext
-from reactive_runtime._core.drains.ownership import with_lock
+from reactive_runtime._core.drains.ownership import owner_only, with_lock
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import caused
 from reactive_runtime._core.failures.failure import Failure
@@ -35,7 +36,7 @@ from reactive_runtime._core.queues.upstream import NoneSignalledError, Relayed, 
 from reactive_runtime._core.runtime.arguments import not_none, signalled_error
 from reactive_runtime._core.sources.naming import a_kind
 from reactive_runtime._spec import MAX_DEMAND, Subscriber, Subscription
-from reactive_runtime.errors import ProtocolError
+from reactive_runtime.errors import ProtocolError, RejectedError
 
 __all__ = ["Overflow", "PrefetchQueue"]
 
@@ -55,9 +56,9 @@ class PrefetchQueue(DrainQueue):
 
     __slots__ = (
         "__weakref__",
-        "_batch",
         "_coming",
         "_consumed",
+        "_counted",
         "_most",
         "_on_drain",
         "_overflow",
@@ -66,6 +67,7 @@ class PrefetchQueue(DrainQueue):
         "_refill",
         "_room",
         "_subscribe",
+        "_taken",
         "_unasked",
         "_upstream",
         "_worked",
@@ -75,6 +77,7 @@ class PrefetchQueue(DrainQueue):
     )
 
     queues = True
+    keeps_requests = True
 
     def __init__(
         self,
@@ -98,16 +101,17 @@ class PrefetchQueue(DrainQueue):
         self.even_closed: bool = False  # the owner's; see `InnerSubscription.connect_even_closed`
         self.light: bool = False  # set once, before `connect`: asking the upstream runs no source on this thread
         self.own: bool = own
-        # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
+        # 2.1: refill in batches, at three quarters
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
-        self._batch = MAX_DEMAND if prefetch is None else prefetch >> 2 or 1
         self._upstream: Upstream | None = None  # lock; set once, by on_subscribe; until both sides are over
         self._room = 0  # lock; elements that may still arrive (1.1)
         self._unasked = 0  # lock; the part of the room that the upstream has not been asked to fill
         self._coming = False  # lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
         self._overflow: Overflow | None = None  # for upstreams asked without bound
         # Owned by the downstream drain:
+        self._taken = 0  # the length of the chunk that is being consumed
         self._consumed = 0  # since the last refill
+        self._counted = 0  # the elements in all chunks
         self._worked = 0  # since it gave way, where it does
         self._paced = False
 
@@ -183,33 +187,61 @@ class PrefetchQueue(DrainQueue):
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
-        """The elements that have arrived, in batches; PENDING when there are none; the upstream's end at the end."""
-        lock = self._lock
+        """The elements that have arrived, in chunks; PENDING when there are none; the upstream's end at the end."""
+        drain, paced = self._drain, self._paced
         while True:
-            batch = self._batch
-            with lock:
-                items = self._items
-                if len(items) <= batch:
-                    self._items = []
-                else:
-                    items, self._items = items[:batch], items[batch:]
-                done, failure = self._over, self._failure
-            if items:
-                self._chunk = iter(items)
-                yield self._chunk
-                self._replenish(len(items))
-                if self._paced:
-                    self._worked += len(items)
-                    if self._worked >= WORK:
-                        self._worked = 0
-                        self._drain.spend()
-                        yield iter((PENDING,))
-            elif not done:
+            most = drain.next_run() if paced else MAX_DEMAND
+            chunk = self.next_chunk(most)
+            if chunk is None:
                 yield iter((PENDING,))
-            else:
-                if failure is not None:
-                    raise self._at_end(failure)
+                continue
+            n = chunk.__length_hint__()  # type: ignore[attr-defined]
+            if not n:
                 return
+            yield chunk
+            if paced:
+                self._worked += n
+                if (n == most and drain.end_run()) or self._worked >= WORK:
+                    self._worked = 0
+                    drain.spend()
+                    yield iter((PENDING,))
+
+    @owner_only
+    def in_hand(self) -> Iterator[Any]:
+        """The rest of the chunk that is being consumed."""
+        return self._chunk
+
+    @owner_only
+    def next_chunk(self, most: int = MAX_DEMAND) -> Iterator[Any] | None:
+        """The next elements that have arrived, `most` at most, when the chunk before is used up. None: there are none.
+
+        An iterator without elements: the upstream has completed. Raises the error that it has failed with.
+        """
+        if self._taken:
+            n, self._taken = self._taken, 0
+            self._replenish(n)
+        # Up to where the upstream is asked again: it goes on while the rest is consumed.
+        batch = self._refill - self._consumed if self._refill else MAX_DEMAND
+        if most < batch:
+            batch = most
+        with self._lock:
+            items = self._items
+            if len(items) <= batch:
+                self._items = []
+            else:
+                items, self._items = items[:batch], items[batch:]
+            done, failure = self._over, self._failure
+        self._taken = len(items)
+        self._counted += len(items)
+        chunk: Iterator[Any] = iter(items)
+        self._chunk = chunk
+        if items:
+            return chunk
+        if not done:
+            return None
+        if failure is not None:
+            raise self._at_end(failure)
+        return chunk
 
     def _replenish(self, n: int) -> None:
         self._consumed += n
@@ -226,7 +258,6 @@ class PrefetchQueue(DrainQueue):
     def ask_exactly(self) -> None:
         self._prefetch = self._most = None
         self._refill = 0
-        self._batch = MAX_DEMAND
 
     def request(self, n: int) -> None:
         if self._prefetch is not None:
@@ -265,6 +296,14 @@ class PrefetchQueue(DrainQueue):
         else:
             self._drain.later(self.ask, light=self.light)
 
+    def count_given(self) -> int:
+        return self._counted - length_hint(self._chunk)
+
+    def waiting(self) -> int:
+        """How many elements have arrived and have not been taken. A look from any thread."""
+        with self._lock:
+            return len(self._items) + length_hint(self._chunk)
+
     def still_to_come(self) -> int | None:
         with self._lock:
             waiting, upstream, done = len(self._items), self._upstream, self._over
@@ -300,6 +339,14 @@ class PrefetchQueue(DrainQueue):
                 upstream = self._upstream
             if upstream is not None:
                 upstream.cancel()
+
+    def ask_no_more(self) -> bool:
+        with self._lock:
+            upstream = self._upstream
+        if upstream is not None:
+            upstream.cancel()
+        self._ended(None)
+        return True
 
     def close(self) -> None:
         with self._lock:
@@ -440,7 +487,8 @@ class PrefetchQueue(DrainQueue):
         failure = self._failure_of(error)
         if not self._ended(failure):
             failure.reached(None)
-            failure.dropped("an error after its stream had ended", error)
+            if not isinstance(error, RejectedError):  # it needs no executor any more
+                failure.dropped("an error after its stream had ended", error)
 
     def _failure_of(self, error: BaseException) -> Failure:
         """The error that the upstream has signalled; one of ours may have it from a source with many readers."""

@@ -38,6 +38,7 @@ class SubscriberBuffer(FilledQueue):
     __slots__ = (
         "__weakref__",
         "_dry",
+        "_finished",
         "_full",
         "_given",
         "_handed",
@@ -65,6 +66,7 @@ class SubscriberBuffer(FilledQueue):
         self.on_connect: Callable[[], object] = on_connect
         self._dry = True  # lock; the subscriber has found nothing, and rests until it is woken
         self._full = False  # lock; there was no room for an element, and `on_room` has not been called since
+        self._finished = False  # lock; the end is the wish of the subscriber
         self._handed = 0  # lock; handed on in this turn, and not yet subtracted from the drain's demand
         self._paced = False  # set once, before it is opened
         self._given = 0  # the drain's; elements handed on since `on_room` was called
@@ -113,7 +115,7 @@ class SubscriberBuffer(FilledQueue):
     def has_cancelled(self) -> bool:
         """Whether the subscriber has gone before the end."""
         with self._lock:
-            return self._closed and not self._over
+            return self._closed and (self._finished or not self._over)
 
     def lag(self) -> int:
         """How many elements wait."""
@@ -212,6 +214,11 @@ class SubscriberBuffer(FilledQueue):
         with self._lock:
             self._handed = 0
             return self._over and not self._items
+
+    def ask_no_more(self) -> bool:
+        with self._lock:
+            self._finished = self._end(None)
+        return True
 
     def close(self) -> None:
         with self._lock:

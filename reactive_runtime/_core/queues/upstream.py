@@ -94,7 +94,20 @@ class Upstream(Drain):
         self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
 
     def request(self, n: int) -> None:
-        self.add(n)
+        if not self.submits:
+            self.add(n)
+            return
+        with self.lock:  # it only adds to a count, and submits a task: any thread may do that (3.4)
+            subscription = None if self._cancelled or self._ended else self._subscription
+        if subscription is not None:
+            self._request(subscription, n)
+
+    def _request(self, subscription: Subscription, n: int) -> None:
+        try:
+            subscription.request(n)
+        except BaseException as error:
+            fault = ProtocolError(f"the upstream's request({n}) raised (3.16): {error}")
+            self._raised(error, caused(fault, error))
 
     def cancel(self) -> None:
         with self.lock:
@@ -136,10 +149,7 @@ class Upstream(Drain):
                 return CLOSED
             if allowance and not (self._unbounded or ended):
                 self._unbounded = allowance == MAX_DEMAND
-                subscription.request(allowance)
-        except BaseException as error:
-            fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
-            self._raised(error, caused(fault, error))
+                self._request(subscription, allowance)
         finally:
             with self.lock:
                 self._caller = 0

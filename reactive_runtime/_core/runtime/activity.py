@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from reactive_runtime._core.failures.assembly import place_of_thread
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.naming import executor_name
 
-__all__ = ["Activity", "UnderWay", "begun", "inside", "of_context", "within"]
+__all__ = ["Activity", "UnderWay", "begun", "inside", "of_context", "spreading", "within"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,7 +42,10 @@ SHOWN: Final = 3
 
 
 class Activity:
-    """The tasks under way for one virtual clock."""
+    """The tasks under way for one virtual clock, or for one flow of a scope."""
+
+    spreads: ClassVar[bool] = True
+    """A task hands it on to all tasks that it starts; False: to those of the flows that it subscribes to only."""
 
     def __init__(self) -> None:
         global in_use
@@ -137,7 +140,7 @@ class UnderWay:
 def inside(activities: tuple[Activity, ...]) -> Iterator[None]:
     """Within the block, this thread is inside of a task of these, too."""
     before: tuple[Activity, ...] = getattr(here, "activities", ())
-    here.activities = _both(before, activities)
+    here.activities = _both(before, tuple(activity for activity in activities if activity.spreads))
     try:
         yield
     finally:
@@ -147,6 +150,16 @@ def inside(activities: tuple[Activity, ...]) -> Iterator[None]:
 def _both(some: tuple[Activity, ...], others: tuple[Activity, ...]) -> tuple[Activity, ...]:
     """All of them, each once."""
     return some + tuple(other for other in others if other not in some)
+
+
+def spreading(call: Callable[[T], R], argument: T) -> R:
+    """`call(argument)`, which begins work for more than one flow: it belongs to virtual clocks only."""
+    mine = of_context.get()
+    token = of_context.set(tuple(activity for activity in mine if activity.spreads))
+    try:
+        return call(argument)
+    finally:
+        of_context.reset(token)
 
 
 def within(resources: Iterable[Any], subscribe: Callable[[T], R], subscriber: T) -> R:

@@ -57,7 +57,7 @@ def check_callable(operator: str, argument: str, value: F, *, awaited: bool = Fa
     if not awaited and is_coroutine_function(value):
         raise TypeError(
             f"{operator}: {argument} is a coroutine function, which {operator} does not await:"
-            " flat_map and map_parallel do"
+            " flat_map, map_parallel and Flow.from_coroutine do"
         )
     return value
 

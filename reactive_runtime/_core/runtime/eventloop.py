@@ -45,7 +45,10 @@ def borrow() -> asyncio.AbstractEventLoop:
         if _loop is None:
             import asyncio  # here, since only coroutines need it
 
+            from reactive_runtime._core.runtime.lookups import Lookups
+
             _loop = asyncio.new_event_loop()
+            _loop.getaddrinfo = Lookups(_loop)  # type: ignore[method-assign]
             _thread = primitives.Thread(target=contained, args=(_run, _loop), name="reactive-loop", daemon=True)
             _thread.start()
         return _loop

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from types import FrameType
 from typing import Final
 
@@ -23,6 +24,7 @@ from reactive_runtime._support.thread_frames import thread_frames
 
 __all__ = [
     "LONGEST_WAIT",
+    "SHUT_DOWN",
     "SPINS",
     "Barrier",
     "BrokenBarrierError",
@@ -69,6 +71,8 @@ Event = threading.Event
 Semaphore = threading.Semaphore
 SimpleQueue = queue.SimpleQueue
 Empty = queue.Empty
+SHUT_DOWN: Final[tuple[type[Exception], ...]] = tuple(filter(None, [getattr(queue, "ShutDown", None)]))
+"""The error of a queue that is shut down, from Python 3.13 on."""
 Thread = threading.Thread
 ThreadLocal = threading.local
 """The core derives nothing from it: on 3.13 without a GIL, access to a derived class takes a lock of all threads."""
@@ -101,9 +105,12 @@ def has_gil() -> bool:
     return True if enabled is None else enabled()
 
 
+_YIELD: Final[Callable[[], object]] = os.sched_yield if hasattr(os, "sched_yield") else partial(time.sleep, 0)
+
+
 def pause() -> None:
     """Let another thread go first, where there is one: a point of choice, not a wait."""
-    os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
+    _YIELD()
 
 
 def tickets(start: int = 1) -> Callable[[], int]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Never, Protocol, TypeVar
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.fusion.step import Step
@@ -30,11 +30,14 @@ else:
 __all__ = [
     "CoreFlow",
     "FlowSource",
+    "Gate",
     "Stage",
     "SubscriptionPlan",
     "Use",
     "abandon",
+    "above",
     "core_flow_of",
+    "gated",
     "line_of",
     "make_flows_of",
     "moved",
@@ -125,6 +128,26 @@ class Use(NamedTuple):
     resource: Any
 
 
+class Gate(Protocol):
+    """Stands at the sources of a flow, and stops them."""
+
+    def at(self, source: CoreFlow[Any]) -> CoreFlow[Any]:
+        """The elements of `source`, until the gate is shut."""
+        ...
+
+    def is_shut(self) -> bool:
+        """Whether no more elements come. Any thread."""
+        ...
+
+    def shut(self) -> None:
+        """Let no more elements come; those that have passed go on. Any thread, without a lock."""
+        ...
+
+    def another(self, also: Callable[[], bool]) -> Gate:
+        """A gate of the same kind, which is open. `also`: whether it counts as shut, though nothing has shut it yet."""
+        ...
+
+
 class FlowSource(Generic[T]):
     """The beginning of a flow: a cold source, a boundary, an asynchronous operator, another library's publisher."""
 
@@ -133,6 +156,10 @@ class FlowSource(Generic[T]):
     def plan(self) -> SubscriptionPlan:
         """The plan of one more subscription."""
         raise NotImplementedError
+
+    def gated(self, gate: Gate) -> CoreFlow[T]:
+        """The same flow, with `gate` at each of the sources that it begins with."""
+        return above(self, gate)
 
     def on(self, executor: Executor) -> FlowSource[T]:
         """The same origin, its source run on `executor`; an executor that was chosen before is kept."""
@@ -226,6 +253,19 @@ def core_flow_of(flow_source: FlowSource[T], steps: Sequence[Step[Any, Any]] = (
     flow._source = flow_source
     flow._steps = steps
     return flow
+
+
+def gated(flow: CoreFlow[T], gate: Gate) -> CoreFlow[T]:
+    """The same flow, with `gate` at each of the sources that it begins with."""
+    return core_flow_of(flow._source.gated(gate)._source, flow._steps)
+
+
+def above(flow_source: Any, gate: Gate) -> CoreFlow[Any]:
+    """A gate at this source, which runs where the source would run: so the gate stops it between two elements."""
+    executor = getattr(flow_source, "executor", None)
+    if executor is None:
+        return gate.at(core_flow_of(flow_source))
+    return moved(gate.at(core_flow_of(replace(flow_source, executor=None))), executor)
 
 
 def moved(flow: CoreFlow[T], executor: Executor) -> CoreFlow[T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core.drains.combinator import Combinator
@@ -14,10 +15,13 @@ from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.sources.core_flow import (
     CoreFlow,
     FlowSource,
+    Gate,
     Stage,
     SubscriptionPlan,
     Use,
+    above,
     core_flow_of,
+    gated,
     line_of,
     moved,
     uses_of,
@@ -25,7 +29,15 @@ from reactive_runtime._core.sources.core_flow import (
 from reactive_runtime._core.sources.pollable import IterablePollable, Pollable
 from reactive_runtime._spec import Publisher
 
-__all__ = ["Boundary", "CombinatorSource", "Hot", "IterableSource", "PublisherSource", "lengthened"]
+__all__ = [
+    "LONG_TITLE",
+    "Boundary",
+    "CombinatorSource",
+    "Hot",
+    "IterableSource",
+    "PublisherSource",
+    "lengthened",
+]
 
 T = TypeVar("T")
 
@@ -86,6 +98,14 @@ class PublisherSource(FlowSource[T]):
             lambda prefetch: PrefetchQueue(subscribe, prefetch, on_drain=on_drain), (), self.executor, pulls=False
         )
 
+    def gated(self, gate: Gate) -> CoreFlow[T]:
+        if isinstance(self.publisher, CoreFlow):
+            return core_flow_of(replace(self, publisher=gated(self.publisher, gate)))
+        inside: Any = getattr(self.publisher, "gated", None)
+        if self.above is None or inside is None:
+            return above(self, gate)
+        return core_flow_of(replace(self, publisher=inside(gate)))
+
     def on(self, executor: Executor) -> PublisherSource[T]:
         return self if self.executor else replace(self, executor=executor)
 
@@ -102,6 +122,10 @@ class PublisherSource(FlowSource[T]):
         return above
 
 
+AHEAD_OF_HOT: Final = 32
+"""Elements that a gate lets a hot source with an executor give ahead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hot(FlowSource[T]):
     """A source that is there whether or not it has subscribers: each subscriber gets a pollable source of its own."""
@@ -113,6 +137,8 @@ class Hot(FlowSource[T]):
     """The uses of its own source, where it has one. Known from the beginning: see `CombinatorSource`."""
     ahead: Callable[[int], Pollable] | None = None
     """`enter`, for a drain with an executor: so many more elements may wait for it. None: it cannot."""
+    enter_gated: Callable[[Gate], Pollable] | None = None
+    """`enter`, for a subscriber behind this gate. None: it makes no difference."""
 
     def plan(self) -> SubscriptionPlan:
         return SubscriptionPlan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
@@ -122,6 +148,12 @@ class Hot(FlowSource[T]):
         if self.executor is not None or ahead is None:
             return None
         return SubscriptionPlan(lambda _: ahead(prefetch), (), None, pulls=False)
+
+    def gated(self, gate: Gate) -> CoreFlow[T]:
+        # A boundary, and not `above`: its subscriber is there when `subscribe` returns, and misses no element.
+        enter = self.enter if self.enter_gated is None else partial(self.enter_gated, gate)
+        source = gate.at(core_flow_of(replace(self, executor=None, enter=enter)))
+        return source if self.executor is None else core_flow_of(Boundary(source, self.executor, AHEAD_OF_HOT))
 
     def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
@@ -149,6 +181,9 @@ class Boundary(FlowSource[T]):
             return above._replace(executor=self.executor)
         subscribe, prefetch = self.source.subscribe, self.prefetch
         return SubscriptionPlan(lambda _: PrefetchQueue(subscribe, prefetch), (), self.executor, pulls=False)
+
+    def gated(self, gate: Gate) -> CoreFlow[T]:
+        return core_flow_of(replace(self, source=gated(self.source, gate)))
 
     def on(self, executor: Executor) -> Boundary[T]:
         boundaries: list[Boundary[Any]] = [self]
@@ -179,6 +214,9 @@ class Long(FlowSource[T]):
         run = self.source._run
         return SubscriptionPlan(lambda _: PrefetchQueue(run, None, own=True), (), None, pulls=False)
 
+    def gated(self, gate: Gate) -> CoreFlow[T]:
+        return core_flow_of(Long(gated(self.source, gate)))
+
     def on(self, executor: Executor) -> Long[T]:
         return Long(moved(self.source, executor))
 
@@ -195,12 +233,20 @@ LOOPS: Final = 48
 """Steps that begin a loop of their own, at most, on one drain."""
 
 
+STEPS: Final = 128
+"""Steps on one drain, at most. The loop of so many is compiled once, and serves each stretch of a longer flow."""
+
+
 def lengthened(flow: CoreFlow[Any], step: Step[Any, Any]) -> tuple[FlowSource[Any], tuple[Step[Any, Any], ...]]:
     """The source of a flow, and its steps, with `step` behind them."""
     steps = (*flow._steps, step)
-    if len(steps) > LOOPS and sum(item.loops() for item in steps) > LOOPS:
+    if len(steps) > STEPS or (len(steps) > LOOPS and sum(item.loops() for item in steps) > LOOPS):
         return Long(flow), (step,)
     return flow._source, steps
+
+
+LONG_TITLE: Final = 2_000
+"""Characters of a title, after which it names no further upstreams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +264,13 @@ class CombinatorSource(FlowSource[T]):
     beside: tuple[Use, ...] = ()
     """Its further uses: the executor of its tasks, its clock, the event loop, and those of its further upstreams. Known
     from the beginning, so that no search through a tree of them is needed."""
+    gate: Gate | None = None
+    """Stands at the sources of its upstreams, but of those that it makes of elements."""
 
     def plan(self) -> SubscriptionPlan:
         combinator = self.make()
         combinator.title, combinator.location, combinator.apart = self.title, self.location, self._apart(combinator)
+        combinator.gate = self.gate
         keeps = combinator.calls or (bool(self.sources) and not combinator.apart)
         if combinator.apart and self.sources:  # they run there; what it hears from elsewhere must not wait for them
             combinator.sources_on = self.executor
@@ -243,6 +292,11 @@ class CombinatorSource(FlowSource[T]):
         keeps = plan.executor is None and (plan.keeps or bool(source._steps))
         return keeps and self._apart(self.make())
 
+    def gated(self, gate: Gate) -> CoreFlow[T]:
+        if self.sources or self.make().begins:
+            return core_flow_of(replace(self, gate=gate))
+        return above(self, gate)
+
     def on(self, executor: Executor) -> CombinatorSource[T]:
         return self if self.executor else replace(self, executor=executor)
 
@@ -259,9 +313,13 @@ class CombinatorSource(FlowSource[T]):
         above.append(Stage(line, self.executor or last.executor, (*last.beside, *self.beside)))
         return above
 
-    def longer(self, make: Callable[[], Combinator], others: Sequence[CoreFlow[Any]]) -> CombinatorSource[T]:
-        """The same operator with `others` as further upstreams, that `make` knows of."""
+    def longer(
+        self, make: Callable[[], Combinator], sources: Sequence[CoreFlow[Any]], others: Sequence[CoreFlow[Any]]
+    ) -> CombinatorSource[T]:
+        """The same operator, which `make` makes of `sources`: its own, and `others` behind them."""
         shown = ", ".join(map(str, others))
         title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
+        if len(title) > LONG_TITLE:
+            title = f"{title[: title.rfind(', ', 0, LONG_TITLE)]}, …)"
         beside = tuple(dict.fromkeys((*self.beside, *uses_of(*others))))
-        return CombinatorSource(title, make, (*self.sources, *others), beside=beside)
+        return CombinatorSource(title, make, sources, beside=beside)

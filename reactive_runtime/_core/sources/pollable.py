@@ -13,7 +13,7 @@ from itertools import chain, compress, islice, repeat
 from operator import length_hint
 from typing import Any, Final
 
-from reactive_runtime._core.drains.drain_context import WORK, DrainContext
+from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.drains.ownership import owner_only
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import AssemblyLocation, note_assembly
@@ -42,6 +42,9 @@ class Pollable:
 
     waits: bool = False
     """Whether the iterator may yield PENDING."""
+
+    keeps_requests: bool = False
+    """A second `request(n)`, with no element taken since the first and no greater `n`, does nothing."""
 
     def attach(self, drain: DrainContext) -> None:
         """Wake this drain; called once, before anything else."""
@@ -117,6 +120,18 @@ class Pollable:
         """Which source it is, and how far it has got, for an error about one of its elements."""
         return "the source"
 
+    @owner_only
+    def ask_no_more(self) -> bool:
+        """Take nothing more from the upstream, and end behind the elements that have arrived. False: there are none."""
+        return False
+
+    def count_given(self) -> int | None:
+        """How many elements its iterator has given, until it is closed; None: it does not count them.
+
+        A look from any thread.
+        """
+        return None
+
     def close(self) -> None:
         """Release everything: the stream has ended or was cancelled. May be called before `open`."""
 
@@ -141,9 +156,10 @@ def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:
 
 def _paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Iterable[Any]]:
     for first in elements:
-        yield chain((first,), islice(elements, WORK - 1))
-        drain.spend()
-        yield (PENDING,)
+        yield chain((first,), islice(elements, drain.next_run() - 1))
+        if drain.end_run():
+            drain.spend()
+            yield (PENDING,)
 
 
 _EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values())
@@ -184,11 +200,13 @@ class IterablePollable(Pollable):
         return compress(iterator, self._count)
 
     def where(self) -> str:
-        if self._iterable is not None:
-            given = len(self._iterable) - length_hint(self._iterator)
-        else:
-            given = _MANY - length_hint(self._count)
-        return f"the source {self._title} at index {given - 1}"
+        return f"the source {self._title} at index {self.count_given() - 1}"
+
+    def count_given(self) -> int:
+        iterator, iterable, count = self._iterator, self._iterable, self._count
+        if iterable is not None:
+            return len(iterable) - length_hint(iterator)
+        return 0 if count is None else _MANY - length_hint(count)
 
     def note_source(self, error: BaseException) -> None:
         if not isinstance(error, RejectedError):  # that is the executor's
@@ -201,6 +219,13 @@ class IterablePollable(Pollable):
         # 2.9: a list that has been read to its end completes at once; a generator's end is only known by asking.
         iterator = self._iterator
         return isinstance(iterator, _SIZED) and length_hint(iterator) == 0
+
+    def relays(self) -> bool:
+        return False
+
+    def put_in(self) -> tuple[str, AssemblyLocation | None]:
+        """Its title, and the line that put it into the flow."""
+        return self._title, self._location
 
     def what(self) -> str:
         iterator = self._iterator

@@ -24,7 +24,7 @@ from reactive_runtime._core.failures.exits import (
 )
 from reactive_runtime._core.failures.failure import Failure
 from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, pulled
-from reactive_runtime._core.fusion.step import Step, release_held
+from reactive_runtime._core.fusion.step import Step, note_end, release_held, show_watching
 from reactive_runtime._core.queues.ready_queue import DrainQueue
 from reactive_runtime._core.runtime import activity
 from reactive_runtime._core.sources.naming import executor_name
@@ -44,6 +44,7 @@ class TaskSource(DrainQueue):
         "_begun",
         "_executor",
         "_future",
+        "_given",
         "_steps",
         "_supplier",
     )  # fmt: skip
@@ -63,11 +64,15 @@ class TaskSource(DrainQueue):
         self._at_once = at_once
         self._begun = False  # the owner's
         self._future: Future[Outcome] | None = None  # lock
+        self._given = 0  # the task's; a look from any thread
 
     # -- the pollable source -------------------------------------------------------------------------------------------
 
     def what(self) -> str:
         return f"a task on {executor_name(self._executor)}"
+
+    def count_given(self) -> int:
+        return self._given
 
     def connect(self) -> None:
         if self._at_once:
@@ -148,12 +153,16 @@ class TaskSource(DrainQueue):
         failure: BaseException | None = None
         if self._gone():  # it could not be taken back (`taken_back`)
             return made, failure
+        show_watching(None, self, self._steps)
         try:
             made.extend(pulled(iter(self._supplier()), self._steps, Unstopped()))
+            self._given = 1
+            note_end(self._steps, "complete")
         except BaseException as error:
             if goes_up(error):
                 raise
             failure = error
+            note_end(self._steps, error)
         finally:
             if self._steps:
                 dropping.held_dropped(release_held(self._steps, self.heard))
