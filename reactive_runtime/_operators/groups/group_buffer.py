@@ -59,6 +59,10 @@ class GroupBuffer(FilledQueue):
         # lock; the drains that its elements go through, the subscriber's first; until the subscriber has gone
         self._way: list[DrainContext] = []
 
+    def source(self) -> Split:
+        """Its source, which deals out the elements: a look from any thread."""
+        return self._split
+
     # -- the source's drain ------------------------------------------------------------------------------------
 
     def put(self, element: Any) -> bool:

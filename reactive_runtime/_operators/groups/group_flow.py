@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
     from reactive_runtime._operators.groups.group_source import Split
 
-__all__ = ["Given", "Group"]
+__all__ = ["Given", "Group", "SourceEnd"]
 
 
 class Group:
@@ -118,7 +118,8 @@ class Handle:
 
     def __del__(self) -> None:
         # Any thread may run this, at any instruction: `garbage_collection` puts the call off.
-        if garbage_collection and not self._used:  # modules are empty at the end of the interpreter
+        # Modules are empty at the end of the interpreter. An exit in `__init__` leaves a handle without fields.
+        if garbage_collection and not getattr(self, "_used", True):
             garbage_collection.released(self._group.released)
 
 
@@ -163,7 +164,7 @@ class Given(Combinator):
 
     def elements(self) -> Elements:
         split = self.split = self.make()
-        split.title, split.location, split.apart = self.title, self.location, True
+        split.title, split.location, split.apart, split.gate = self.title, self.location, True, self.gate
         executor = self.sources_on or self.drain.executor
         home = self.drain.home  # the drain that it yields to, if it begins on the thread that requests
         drain = self.drain.context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
@@ -179,12 +180,20 @@ class Given(Combinator):
             self.split.want_groups(n)
 
 
+class Finishes(Protocol):
+    """Flows that end with the drain of their source."""
+
+    def finish(self, error: BaseException | None) -> None:
+        """End them all; None: they complete."""
+        ...
+
+
 class SourceEnd:
-    """Ends the groups when the source's drain has ended."""
+    """Ends the flows that a source is dealt out to when the source's drain has ended."""
 
     shown_as: Final = "subscriber of an operator"
 
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: Finishes) -> None:
         self.split = split
 
     def on_subscribe(self, subscription: Subscription, /) -> None:

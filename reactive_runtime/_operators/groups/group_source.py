@@ -19,17 +19,17 @@ from reactive_runtime._spec import MAX_DEMAND
 if TYPE_CHECKING:
     from reactive_runtime._operators.flow_base import FlowBase
 
-__all__ = ["Split"]
+__all__ = ["AHEAD", "BATCH", "Split"]
 
 AHEAD: Final = 256
-"""How many elements are requested ahead of a source that pushes, or has a thread of its own."""
+"""How many elements are requested ahead from a source that pushes, or has a thread of its own."""
 
 BATCH: Final = 256
-"""How many elements the source's drain deals out before it looks for notes, and gives its thread back on a pool."""
+"""How many elements the source's drain deals out before it looks for notes, and yields its pool's thread."""
 
 
 class Split(Combinator):
-    """Deals the elements of the source out to groups. Hangs on a drain that has no subscriber of its own."""
+    """Deals the elements of the source out to groups. Its drain signals to no subscriber: each buffer has one."""
 
     def __init__(self, source: FlowBase[Any]) -> None:
         super().__init__()
@@ -51,6 +51,7 @@ class Split(Combinator):
         # For each subscriber that has left: the drains that have still to see that, the next one first.
         self.leaving: deque[list[DrainContext]] = deque()
         self.outer_cancelled = False  # the outer flow is cancelled
+        self.cut_short = False  # it ends before its source
 
     # -- the buffers: any thread ------------------------------------------------------------------------------
 
@@ -118,6 +119,8 @@ class Split(Combinator):
                 continue
             if inner is None:
                 inner = self.inner(self.source, AHEAD)
+            if self.cut_short:
+                break
             if self.in_hand is not None:
                 moved = self._deal(*self.in_hand)
             else:
@@ -135,6 +138,7 @@ class Split(Combinator):
                     continue
                 self.wake()  # and give the thread back
             yield PENDING
+        self.leave(inner)
         yield from self._finish()
 
     def _wanting(self) -> bool:
