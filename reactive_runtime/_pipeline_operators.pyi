@@ -14,10 +14,15 @@ from _typeshed import SupportsRichComparison
 from reactive_runtime._core.drains.combinator import Clock
 from reactive_runtime._core.runtime.arguments import When
 from reactive_runtime._flow import Flow
-from reactive_runtime._operators.aggregating import Summable
+from reactive_runtime._operators.aggregating import Dividable, Summable
 from reactive_runtime._operators.backpressure import KillSwitch, Valve
+from reactive_runtime._operators.concurrent.signal_context import ContextFlow, InContext
+from reactive_runtime._operators.keeping.sorting import Folder
 from reactive_runtime._operators.monitoring import Metrics
 from reactive_runtime._operators.notifications import Notification
+from reactive_runtime._operators.resilience.bulkheads import Bulkhead
+from reactive_runtime._operators.resilience.circuit import CircuitBreaker
+from reactive_runtime._operators.resilience.dead_letters import DeadLetter, SupportsEmit
 from reactive_runtime._operators.side_effects import Listener, Way
 from reactive_runtime._spec import Publisher
 from reactive_runtime.pipeline import Pipeline
@@ -46,18 +51,40 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def any(self, predicate: Callable[[Out_co], object] = ...) -> Pipeline[In_contra, bool]:
         """Whether `predicate(element)` is true for some element."""
 
-    def batch(self, n: int) -> Pipeline[In_contra, list[Out_co]]:
-        """Lists of `n` elements."""
+    def average(self: PipelineOperators[In_contra, Dividable[N_co]]) -> Pipeline[In_contra, N_co]:
+        """The mean of the elements: their sum, by `+`, divided by their number, by `/`."""
 
-    def buffer(self, n: int) -> Pipeline[In_contra, list[Out_co]]: ...
+    def batch(self, n: int, *, skip: int | None = ...) -> Pipeline[In_contra, list[Out_co]]:
+        """Lists of `n` elements; a list begins with every `skip`-th element."""
+
+    def buffer(self, n: int, *, skip: int | None = ...) -> Pipeline[In_contra, list[Out_co]]: ...
+    def buffer_time(
+        self, seconds: float, *, every: float | None = ..., clock: Clock | None = ..., capacity: int = ...
+    ) -> Pipeline[In_contra, list[Out_co]]:
+        """Lists of elements by time: a list takes elements for `seconds`; the next one begins after `every` seconds."""
+
     def buffer_timeout(self, n: int, seconds: float, *, clock: Clock | None = ...) -> Pipeline[In_contra, list[Out_co]]:
         """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them."""
+
+    def buffer_until(
+        self, predicate: Callable[[Out_co], object], *, cut_before: bool = ..., capacity: int = ...
+    ) -> Pipeline[In_contra, list[Out_co]]:
+        """Lists that end with an element for which `predicate(element)` is true."""
+
+    def buffer_when(self, boundary: Publisher[object], *, capacity: int = ...) -> Pipeline[In_contra, list[Out_co]]:
+        """Lists of the elements that come between two elements of `boundary`; no list if none came."""
+
+    def bulkhead(self, bulkhead: Bulkhead) -> Pipeline[In_contra, Out_co]:
+        """The source; a subscription waits until `bulkhead` has room for it."""
 
     def cache(self) -> Pipeline[In_contra, Out_co]:
         """The source is run once, for the first subscriber, and all subscribers get all of its elements."""
 
     def checkpoint(self, description: str = ...) -> Pipeline[In_contra, Out_co]:
         """An error that comes from upstream gets a note that says where this line is."""
+
+    def circuit_breaker(self, breaker: CircuitBreaker) -> Pipeline[In_contra, Out_co]:
+        """The source; while `breaker` is open, a CircuitOpenError at once, without a subscription to the source."""
 
     def collect(self, supplier: Callable[[], S], accumulate: Callable[[S, Out_co], object]) -> Pipeline[In_contra, S]:
         """All elements, put into one container."""
@@ -68,11 +95,17 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def concat_with(self, *others: Publisher[R]) -> Pipeline[In_contra, Out_co | R]:
         """The elements of the source, then those of each of `others`, as `concat` does."""
 
+    def conflate(self, seed: Callable[[Out_co], S], fn: Callable[[S, Out_co], S]) -> Pipeline[In_contra, S]:
+        """A summary of the elements that come between two demands: it drops no element, and holds no source back."""
+
     def contains(self: PipelineOperators[In_contra, T], element: T) -> Pipeline[In_contra, bool]:
         """Whether an element equals `element`."""
 
     def count(self) -> Pipeline[In_contra, int]:
         """How many elements there were."""
+
+    def deadline(self, seconds: float, *, clock: Clock | None = ...) -> Pipeline[In_contra, Out_co]:
+        """The source; if it has not ended after `seconds`, the flow fails with TimeoutError."""
 
     def debounce(self, seconds: float, *, clock: Clock | None = ...) -> Pipeline[In_contra, Out_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped."""
@@ -82,6 +115,11 @@ class PipelineOperators(Generic[In_contra, Out_co]):
 
     def delay(self, seconds: float, *, clock: Clock | None = ...) -> Pipeline[In_contra, Out_co]:
         """Each element `seconds` later, and so the end; an error comes at once."""
+
+    def delay_subscription(
+        self, delay: float | Publisher[object], *, clock: Clock | None = ...
+    ) -> Pipeline[In_contra, Out_co]:
+        """The source, which is subscribed to when so many seconds have passed, or another publisher has signalled."""
 
     def dematerialize(self: PipelineOperators[In_contra, Notification[T]]) -> Pipeline[In_contra, T]:
         """Each `Notification` as the signal that it stands for: the opposite of `materialize`."""
@@ -115,6 +153,9 @@ class PipelineOperators(Generic[In_contra, Out_co]):
 
     def do_on_subscribe(self, fn: Callable[[], object]) -> Pipeline[In_contra, Out_co]:
         """`fn()` is called when a subscription begins."""
+
+    def elapsed(self, *, clock: Clock | None = ...) -> Pipeline[In_contra, tuple[float, Out_co]]:
+        """Each element with the time since the one before: pairs `(seconds, element)`."""
 
     @overload
     def element_at(self, index: int) -> Pipeline[In_contra, Out_co]: ...
@@ -184,7 +225,7 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def group_by(
         self, key: Callable[[Out_co], K], *, groups: int = ..., prefetch: int = ...
     ) -> Pipeline[In_contra, tuple[K, Flow[Out_co]]]:
-        """A pair `(key, flow)` for each new `key(element)`; the flow has the elements with that key."""
+        """A pair `(key, flow)` for each new `key(element)`; the flow, a *group*, has the elements with that key."""
 
     def handle(self, fn: Callable[[Out_co, Callable[[R], None]], object]) -> Pipeline[In_contra, R]:
         """Each element becomes any number of elements: those that `fn(element, emit)` gives to `emit`."""
@@ -210,6 +251,17 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def map(self, fn: Callable[[Out_co], R]) -> Pipeline[In_contra, R]:
         """Each element becomes `fn(element)`."""
 
+    def map_by_key(
+        self,
+        fn: Callable[[Out_co], R],
+        key: Callable[[Out_co], Hashable],
+        executor: Executor,
+        *,
+        concurrency: int = ...,
+        prefetch: int = ...,
+    ) -> Pipeline[In_contra, R]:
+        """`fn(element)`, called on `executor`: for one key one after the other, for several keys in parallel."""
+
     def map_error(self, fn: Callable[[Exception], Exception]) -> Pipeline[In_contra, Out_co]:
         """The source; where it fails, `fn(error)` in place of the error, which becomes its cause."""
 
@@ -222,7 +274,7 @@ class PipelineOperators(Generic[In_contra, Out_co]):
         fn: Callable[[Out_co], Coroutine[Any, Any, R]],
         executor: None = ...,
         *,
-        concurrency: int = ...,
+        concurrency: int | Literal["auto"] = ...,
         ordered: bool = ...,
         chunk: Literal[1] = ...,
     ) -> Pipeline[In_contra, R]: ...
@@ -232,7 +284,7 @@ class PipelineOperators(Generic[In_contra, Out_co]):
         fn: Callable[[Out_co], R],
         executor: Executor,
         *,
-        concurrency: int = ...,
+        concurrency: int | Literal["auto"] = ...,
         ordered: bool = ...,
         chunk: int = ...,
     ) -> Pipeline[In_contra, R]:
@@ -267,6 +319,20 @@ class PipelineOperators(Generic[In_contra, Out_co]):
 
     def named(self, name: str) -> Pipeline[In_contra, Out_co]:
         """The same flow, with a name that `explain` shows."""
+
+    def on_error_complete(self, *, when: When = ...) -> Pipeline[In_contra, Out_co]:
+        """The source; if it fails, the flow completes instead."""
+
+    def on_error_continue(
+        self,
+        part: Callable[[Flow[Out_co]], Publisher[R]],
+        to: Callable[[DeadLetter], object] | SupportsEmit[DeadLetter],
+        *,
+        when: When = ...,
+        concurrency: int = ...,
+        prefetch: int = ...,
+    ) -> Pipeline[In_contra, R]:
+        """The results of `part`, run for each element alone; an element whose part fails becomes a dead letter."""
 
     def on_error_resume(
         self, fn: Callable[[Exception], Publisher[R]], *, when: When = ...
@@ -338,8 +404,8 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def retry_when(self, fn: Callable[[Exception, int], Publisher[object]]) -> Pipeline[In_contra, Out_co]:
         """The source; where it fails, it comes once more as soon as the publisher `fn(error, attempt)` has an element."""
 
-    def sample(self, sampler: Publisher[object]) -> Pipeline[In_contra, Out_co]:
-        """The latest element of the source, whenever `sampler` has one; none where there was nothing new."""
+    def sample(self, sampler: Publisher[object] | float, *, clock: Clock | None = ...) -> Pipeline[In_contra, Out_co]:
+        """The latest element of the source, every so many seconds, or whenever `sampler` has an element."""
 
     def scan(self, fn: Callable[[S, Out_co], S], initial: S) -> Pipeline[In_contra, S]:
         """The running fold: `initial` is folded with each element, and each result goes on."""
@@ -350,14 +416,43 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def share(self, *, capacity: int = ...) -> Pipeline[In_contra, Out_co]:
         """One subscription to the source for all subscribers: `publish().ref_count()`."""
 
+    @overload
+    def single(self) -> Pipeline[In_contra, Out_co]: ...
+    @overload
+    def single(self, default: R) -> Pipeline[In_contra, Out_co | R]:
+        """The only element; an error where there are several."""
+
     def skip(self, n: int) -> Pipeline[In_contra, Out_co]:
         """All but the first `n` elements."""
+
+    def skip_last(self, n: int) -> Pipeline[In_contra, Out_co]:
+        """All but the last `n` elements: each comes when `n` more have come."""
 
     def skip_until(self, other: Publisher[object]) -> Pipeline[In_contra, Out_co]:
         """The source from when `other` has signalled an element; what comes before is dropped, to the hook."""
 
     def skip_while(self, predicate: Callable[[Out_co], object]) -> Pipeline[In_contra, Out_co]:
         """The elements from the first one on for which `predicate(element)` is false."""
+
+    @overload
+    def sort(
+        self: PipelineOperators[In_contra, SupportsRichComparison],
+        *,
+        key: None = ...,
+        reverse: bool = ...,
+        capacity: int = ...,
+        folder: Folder = ...,
+    ) -> Pipeline[In_contra, Out_co]: ...
+    @overload
+    def sort(
+        self,
+        *,
+        key: Callable[[Out_co], SupportsRichComparison],
+        reverse: bool = ...,
+        capacity: int = ...,
+        folder: Folder = ...,
+    ) -> Pipeline[In_contra, Out_co]:
+        """All elements, sorted, when the source has completed; equal elements keep the order of the source."""
 
     @overload
     def starmap(self: PipelineOperators[In_contra, tuple[*Ts,]], fn: Callable[[*Ts], R]) -> Pipeline[In_contra, R]: ...
@@ -383,6 +478,9 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def take(self, n: int) -> Pipeline[In_contra, Out_co]:
         """The first `n` elements."""
 
+    def take_last(self, n: int) -> Pipeline[In_contra, Out_co]:
+        """The last `n` elements, when the source completes."""
+
     def take_until(self, other: Publisher[object]) -> Pipeline[In_contra, Out_co]:
         """The source, until `other` signals an element or completes: the flow then completes, and cancels the source."""
 
@@ -405,6 +503,9 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     ) -> Pipeline[In_contra, Out_co | R]:
         """The source; where an element that is demanded takes longer than `seconds`, a TimeoutError, or `fallback`."""
 
+    def timestamp(self, *, clock: Clock | None = ...) -> Pipeline[In_contra, tuple[float, Out_co]]:
+        """Each element with its time: pairs `(seconds, element)`."""
+
     @overload
     def to_dict(
         self: PipelineOperators[In_contra, T], key: Callable[[T], K], value: None = ...
@@ -419,8 +520,32 @@ class PipelineOperators(Generic[In_contra, Out_co]):
     def transform(self, fn: Callable[[Flow[Out_co]], Flow[R]]) -> Pipeline[In_contra, R]:
         """The flow `fn(source)`: a name for several operators."""
 
-    def window(self, n: int) -> Pipeline[In_contra, Flow[Out_co]]:
-        """Flows of `n` elements each, one after the other."""
+    def window(self, n: int, *, skip: int | None = ...) -> Pipeline[In_contra, Flow[Out_co]]:
+        """Flows of `n` elements each; a window begins with every `skip`-th element."""
+
+    def window_time(
+        self, seconds: float, *, every: float | None = ..., clock: Clock | None = ..., prefetch: int = ...
+    ) -> Pipeline[In_contra, Flow[Out_co]]:
+        """Flows of the elements that come in `seconds`; a window begins `every` so many seconds."""
+
+    def window_timeout(self, n: int, seconds: float, *, clock: Clock | None = ...) -> Pipeline[In_contra, Flow[Out_co]]:
+        """Flows of `n` elements, or of those that come in `seconds` after the first of them."""
+
+    def window_until(
+        self, predicate: Callable[[Out_co], object], *, cut_before: bool = ..., prefetch: int = ...
+    ) -> Pipeline[In_contra, Flow[Out_co]]:
+        """Flows that end with an element for which `predicate(element)` is true."""
+
+    def window_when(self, boundary: Publisher[object], *, prefetch: int = ...) -> Pipeline[In_contra, Flow[Out_co]]:
+        """Flows of the elements that come between two elements of `boundary`; none where nothing came."""
+
+    @overload
+    def with_context(
+        self: PipelineOperators[In_contra, InContext[T]], fn: Callable[[ContextFlow[T]], ContextFlow[R]]
+    ) -> Pipeline[In_contra, R]: ...
+    @overload
+    def with_context(self, fn: Callable[[ContextFlow[Out_co]], ContextFlow[R]]) -> Pipeline[In_contra, R]:
+        """The flow `fn(source)`, whose functions run in the context of the code that emitted the element."""
 
     @overload
     def with_latest_from(

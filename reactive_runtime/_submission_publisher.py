@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.failure import Failure, Spread
-from reactive_runtime._core.queues.multicaster import wake_all
 from reactive_runtime._core.queues.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._core.queues.waking import wake_all
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import (
     an_error,

@@ -2,6 +2,8 @@
 
     ReactiveError
     ├── RejectedError           an executor would not run, or never ran, the work of a stream
+    ├── CircuitOpenError        a `CircuitBreaker` is open: the service failed too often
+    ├── BulkheadFullError       a `Bulkhead` has no room, and too many subscriptions wait
     ├── ProtocolError           a foreign publisher or subscriber broke a rule
     │   └── SubscriberError     a subscriber raised out of a signal (2.13)
     ├── SparkError              a job of Spark failed, or rows do not fit their schema
@@ -17,6 +19,8 @@ Wrong arguments are Python's own `TypeError` and `ValueError`.
 from __future__ import annotations
 
 __all__ = [
+    "BulkheadFullError",
+    "CircuitOpenError",
     "ExploreError",
     "MissingDependencyError",
     "ProtocolError",
@@ -39,6 +43,14 @@ class RejectedError(ReactiveError, RuntimeError):
 
     Arrives through `on_error`; the executor's own exception, where there is one, is the `__cause__`.
     """
+
+
+class CircuitOpenError(ReactiveError):
+    """A `CircuitBreaker` refused a subscription: the service failed too often; the message says when it may again."""
+
+
+class BulkheadFullError(ReactiveError):
+    """A `Bulkhead` refused a subscription: as many as may are under way, and as many as may wait."""
 
 
 class ProtocolError(ReactiveError):

@@ -126,7 +126,7 @@ class PublishProcessor(_HotProcessor[T]):
 
     The slowest holds an upstream back. With no subscriber, nothing is asked of the upstream, and what is emitted by
     hand is refused. After the end, a subscriber gets the end. Elements that an upstream was asked for find room,
-    whatever is emitted by hand beside them.
+    whatever is emitted by hand beside them: then up to twice `capacity` elements wait.
 
     Args:
         capacity: At most so many elements wait for each subscriber, 1 or more.

@@ -38,6 +38,12 @@ class Summable(Protocol[N_co]):
     def __radd__(self, other: int, /) -> N_co: ...
 
 
+class Dividable(Protocol[N_co]):
+    """A value that can be divided by an int, and the type of the result: a number, a timedelta."""
+
+    def __truediv__(self, other: int, /) -> N_co: ...
+
+
 class AggregatingOperators(FlowBase[T_co]):
     """Many elements to one: flows of one element, which `block` waits for."""
 
@@ -250,6 +256,33 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Sum())
 
+    @stateful
+    def average(self: FlowBase[Dividable[N_co]]) -> Flow[N_co]:
+        """The mean of the elements: their sum, by `+`, divided by their number, by `/`.
+
+        Returns:
+            A flow of one element, when the source has completed. It is empty where the source is. It fails with the
+            error that `+` or `/` raises.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through. The elements that were added up have been handled.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just(1, 2, 6).average().block()
+            3.0
+
+        Origin:
+            `average` of RxPY, `statistics.mean` of Python.
+        """
+        return self._then(_Average())
+
     @overload
     def min(self: FlowBase[SupportsRichComparison], *, key: None = None) -> Flow[T_co]: ...
 
@@ -436,6 +469,7 @@ class _Collect(Fold[T, S]):
 
 class _ToList(Fold[T, list[T]]):
     name = "to_list"
+    calls = False
 
     def reset(self) -> None:
         self.elements: list[T] = []
@@ -473,6 +507,7 @@ class _ToDict(Fold[T, dict[K, V]]):
 
 class _Count(Fold[T, int]):
     name = "count"
+    calls = False
 
     def __init__(self) -> None:
         self.elements = 0
@@ -491,10 +526,26 @@ class _Sum(Fold[T, T]):
         self.total: Any = 0
 
     def on_next(self, element: T) -> None:
-        self.total += element
+        self.total = self.total + element  # `+=` might change an element: `0 + x` may be x
 
     def on_complete(self) -> Iterator[T]:
         yield self.total
+
+
+class _Average(Fold[T, T]):
+    name = "average"
+
+    def __init__(self) -> None:
+        self.total: Any = MISSING
+        self.number = 0
+
+    def on_next(self, element: T) -> None:
+        self.number += 1
+        self.total = element if self.total is MISSING else self.total + element
+
+    def on_complete(self) -> Iterator[T]:
+        if self.number:
+            yield self.total / self.number
 
 
 def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any] | None:

@@ -282,7 +282,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         if not isinstance(switch, KillSwitch):
             raise TypeError(f"kill_switch: a KillSwitch is needed, not {instead(switch)}")
-        return combinator_flow("kill_switch()", lambda: _Switched(self, switch), self)
+        return combinator_flow("kill_switch()", lambda: Switched(self, switch), self)
 
     def serialize(self) -> Flow[T_co]:
         """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
@@ -533,7 +533,7 @@ class KillSwitch(_Handle):
             self._over.set_result(None)
 
 
-class _Switched(Passing):
+class Switched(Passing):
     hears = True
     calls = False
 
@@ -556,3 +556,40 @@ class _Switched(Passing):
         """Note that the drain has ended, and all that follows it as far as the next boundary."""
         self.switch._leave(self)
         self.switch._check()
+
+
+class Gated(Switched):
+    """The gate of a scope: a switch that loses nothing, and a valve, on the drain that the source is on anyway.
+
+    The drain looks at the switch between two elements. An element that the source is making goes on, the end behind it.
+    """
+
+    hears = False
+
+    def __init__(self, source: FlowBase[Any], switch: KillSwitch, valve: Valve) -> None:
+        super().__init__(source, switch)
+        self.valve = valve
+
+    def elements(self) -> Elements:
+        self.valve._enter(self)
+        self.switch._enter(self)
+        self.drain.root().at_end(self._ended)
+        inner = self.inner(self.source)
+        while not self.switch.is_thrown():
+            element = inner.peek_end() if self.valve.is_paused() else inner.next_if_demanded()
+            if element is END:
+                return
+            yield element
+        inner.ask_no_more()
+        yield from self.relay(inner)
+
+    def waits_for(self) -> str:
+        """See `Combinator.waits_for`."""
+        return "its scope, which is paused" if self.valve.is_paused() else super().waits_for()
+
+    def request(self, n: int) -> None:
+        if not self.valve.is_paused():
+            super().request(n)
+
+    def closed(self) -> None:
+        self.valve._leave(self)

@@ -21,6 +21,7 @@ from reactive_runtime._core.failures.exits import each
 from reactive_runtime._core.fusion.step import Each, Step
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least, check_callable
 from reactive_runtime._core.sources.flow_source import CombinatorSource
+from reactive_runtime._core.sources.prefix import Prefix
 from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow, flow_of
 from reactive_runtime._operators.stateful import stateful
 from reactive_runtime._spec import Publisher
@@ -379,7 +380,7 @@ class Several:
     """Makes the combinator of `concat_with` or `merge_with`, and keeps its sources."""
 
     kind: partial[Any]
-    sources: tuple[FlowBase[Any], ...]
+    sources: Prefix[FlowBase[Any]]
 
     def __call__(self) -> Combinator:
         return self.kind(self.sources)  # type: ignore[no-any-return]
@@ -395,9 +396,10 @@ def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple
     if isinstance(flow_source, CombinatorSource) and not flow_source.executor and not source._steps and others:
         make = flow_source.make
         if isinstance(make, Several) and make.like(kind):
-            return flow_of(flow_source.longer(Several(kind, (*make.sources, *others)), others))
+            sources = make.sources.and_then(others)
+            return flow_of(flow_source.longer(Several(kind, sources), sources, others))
     flows = (source, *others)
-    return combinator_flow(title, Several(kind, flows), *flows)
+    return combinator_flow(title, Several(kind, Prefix(flows)), *flows)
 
 
 class Delaying(Combinator):

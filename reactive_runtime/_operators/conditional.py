@@ -501,6 +501,7 @@ class _SkipWhile(ByPredicate[T]):
 
 class _DefaultIfEmpty(Step[T, T]):
     name = "default_if_empty"
+    calls = False
     empty = True
 
     def __init__(self, default: T) -> None:

@@ -28,7 +28,7 @@ from reactive_runtime.executors import clock_in
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["ErrorHandlingOperators"]
+__all__ = ["Again", "ErrorHandlingOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -373,7 +373,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         return combinator_flow(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(self, fn), self)
 
 
-class _Again(Combinator):
+class Again(Combinator):
     """Runs sources one after the other."""
 
     def __init__(self, source: FlowBase[Any]) -> None:
@@ -384,7 +384,7 @@ class _Again(Combinator):
     def run(self, source: FlowBase[Any]) -> Outcome:
         """Give the elements of `source`; return the error that it ended with, or None."""
         inner = self.inner(source)
-        failure = None
+        failure: Exception | None = None
         try:
             while (element := inner.next_if_demanded()) is not END:
                 yield element
@@ -394,7 +394,10 @@ class _Again(Combinator):
         self.leave(inner)
         if failure is None:
             yield from self.pause()
-        return failure
+        try:
+            return failure
+        finally:
+            failure = None  # a reference cycle: the traceback of the error has this frame
 
     def pause(self) -> Elements:
         """Let the drain look at a cancel, or another note, even if each source ends at once."""
@@ -416,7 +419,7 @@ class _Again(Combinator):
 
     def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
         """Wait for `publisher`. Return True with its first element, False if it completes without one."""
-        inner: InnerSubscription = self.inner(as_flow(self.title, "the companion", publisher), 1)
+        inner: InnerSubscription = self.inner(as_flow(self.title, "the companion", publisher), 1, made=True)
         while (news := inner.next_signal()) is PENDING:
             yield PENDING
         self.leave(inner)
@@ -440,7 +443,7 @@ class _Again(Combinator):
         return as_flow(self.title, "the result", publisher)
 
 
-class _Resume(_Again):
+class _Resume(Again):
     def __init__(
         self, source: FlowBase[Any], fn: Callable[[Exception], Any], when: Callable[[Exception], object]
     ) -> None:
@@ -452,7 +455,7 @@ class _Resume(_Again):
         failure = yield from self.run(self.source)
         if failure is None:
             return
-        if not self.asked(self.when, failure):
+        if self.is_shut() or not self.asked(self.when, failure):
             raise carried(failure)
         yield from self.relay(self.inner(self.publisher_from(self.fn, failure), alone=True))
 
@@ -479,7 +482,7 @@ class _Return(_Resume):
             self.discard(self.element)
 
 
-class _MapError(_Again):
+class _MapError(Again):
     def __init__(self, source: FlowBase[Any], fn: Callable[[Exception], Exception]) -> None:
         super().__init__(source)
         self.fn = fn
@@ -497,7 +500,7 @@ class _MapError(_Again):
         raise carried(error) if isinstance(error, Exception) else error
 
 
-class _Retry(_Again):
+class _Retry(Again):
     def __init__(self, source: FlowBase[Any], n: int | None, when: Callable[[Exception], object]) -> None:
         super().__init__(source)
         self.n = n
@@ -506,11 +509,13 @@ class _Retry(_Again):
     def elements(self) -> Elements:
         attempt = 0
         while (failure := (yield from self.run(self.source))) is not None:
-            if attempt == self.n or not self.asked(self.when, failure):
+            if attempt == self.n or self.is_shut() or not self.asked(self.when, failure):
                 raise carried(failure)
             attempt += 1
             yield from self.pause()
             yield from self.before(attempt, failure)
+            if self.is_shut():
+                raise carried(failure)
             dropping.retried(self.drain.context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
@@ -558,14 +563,14 @@ class _RetryBackoff(_Retry):
         self.timers.remove(timer)
 
 
-class _Repeat(_Again):
+class _Repeat(Again):
     def __init__(self, source: FlowBase[Any], n: int | None) -> None:
         super().__init__(source)
         self.n = n
 
     def elements(self) -> Elements:
         times = 0
-        while times != self.n:
+        while times != self.n and not (times and self.is_shut()):
             if times:
                 yield from self.demand()
             failure = yield from self.run(self.source)
@@ -574,7 +579,7 @@ class _Repeat(_Again):
             times += 1
 
 
-class _RepeatWhen(_Again):
+class _RepeatWhen(Again):
     def __init__(self, source: FlowBase[Any], fn: Callable[[int], Publisher[Any]]) -> None:
         super().__init__(source)
         self.fn = fn
@@ -586,5 +591,5 @@ class _RepeatWhen(_Again):
             if failure is not None:
                 raise carried(failure)
             times += 1
-            if not (yield from self.signal_of(self.publisher_from(self.fn, times))):
+            if self.is_shut() or not (yield from self.signal_of(self.publisher_from(self.fn, times))):
                 return

@@ -60,7 +60,7 @@ class FilteringOperators(FlowBase[T_co]):
         Origin:
             `filter` of Rx and of Python.
         """
-        return self._then(_Filter(check_callable("filter", "predicate", predicate)))
+        return self._then(Filter(check_callable("filter", "predicate", predicate)))
 
     @stateful
     def take(self, n: int) -> Flow[T_co]:
@@ -310,6 +310,43 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Last(default))
 
+    @overload
+    def single(self) -> Flow[T_co]: ...
+
+    @overload
+    def single(self, default: R) -> Flow[T_co | R]: ...
+
+    @stateful
+    def single(self, default: Any = MISSING) -> Flow[Any]:
+        """The only element; an error where there are several.
+
+        Args:
+            default: Takes the place of the element where the source is empty.
+
+        Returns:
+            A flow of one element, at the end of the source. It fails with ValueError if there are several. If the
+            source is empty, it fails with LookupError if there is no `default`, and with TypeError if that is None,
+            which is not an element (2.13).
+
+        Demand:
+            Two elements are requested upstream: the second one is the error.
+
+        Cancellation:
+            Passes through. The hook gets the element; if there are two, both.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just(7).single().block(), Flow.empty().single(0).block()
+            (7, 0)
+
+        Origin:
+            `single` of RxJava and Reactor.
+        """
+        return self._then(_Single(default))
+
     def ignore_elements(self) -> Flow[T_co]:
         """No element, only the end.
 
@@ -346,7 +383,9 @@ class ByPredicate(Step[T, T]):
         return f"{self.name}({describe(self.predicate)})"
 
 
-class _Filter(ByPredicate[T]):
+class Filter(ByPredicate[T]):
+    """The elements that pass."""
+
     name = "filter"
 
     def on_next(self, element: T) -> Each[T]:
@@ -356,6 +395,7 @@ class _Filter(ByPredicate[T]):
 
 class _Take(Step[T, T]):
     name = "take"
+    calls = False
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -378,6 +418,7 @@ class _Take(Step[T, T]):
 
 class _Skip(Step[T, T]):
     name = "skip"
+    calls = False
 
     def __init__(self, n: int) -> None:
         self.left = n
@@ -452,6 +493,8 @@ class _DistinctUntilChanged(_Keyed[T]):
 
 
 class _ElementAt(Step[T, T]):
+    calls = False
+
     def __init__(self, name: str, index: int, default: T) -> None:
         self.operator = name
         self.index = index
@@ -480,6 +523,7 @@ class _ElementAt(Step[T, T]):
 
 class _Last(Step[T, T]):
     name = "last"
+    calls = False
 
     def __init__(self, default: T) -> None:
         self.default = default
@@ -503,8 +547,43 @@ class _Last(Step[T, T]):
         return "last()"
 
 
+class _Single(Step[T, T]):
+    name = "single"
+    calls = False
+
+    def __init__(self, default: T) -> None:
+        self.default = default
+
+    def reset(self) -> None:
+        self.elements: list[T] = []
+
+    def on_next(self, element: T) -> None:
+        self.elements.append(element)
+        if len(self.elements) > 1:
+            raise ValueError(f"{self}: the flow has more than one element (take the one that you need with first)")
+
+    def on_complete(self) -> Iterator[T]:
+        if self.elements:
+            yield self.elements.pop()
+        elif self.default is MISSING:
+            raise LookupError(f"{self}: the flow had no element, and there is no default")
+        else:
+            yield self.default
+
+    def upstream_demand(self, n: int) -> int:
+        return 2 - len(self.elements)
+
+    def dispose(self) -> Iterable[object]:
+        elements, self.elements = self.elements, []
+        return elements
+
+    def __str__(self) -> str:
+        return "single()"
+
+
 class _IgnoreElements(Step[T, T]):
     name = "ignore_elements"
+    calls = False
 
     def on_next(self, element: T) -> None:
         """Nothing."""

@@ -99,7 +99,7 @@ class MonitoringOperators(FlowBase[T_co]):
         """
         if not isinstance(name, str):
             raise TypeError(f"named: name must be a str, not {type(name).__name__}")
-        return self._then(_Named(name))
+        return self._then(Named(name))
 
     def checkpoint(self, description: str = "") -> Flow[T_co]:
         """An error that comes from upstream gets a note that says where this line is.
@@ -230,7 +230,13 @@ class _Log(Listener):
         self.logger.log(self.level, "cancel()")
 
 
-class _Named(Step[T, T]):
+counted_as: Callable[[Named[Any]], Step[Any, Any]] | None = None
+"""Makes, for a subscription, the step that counts the elements of a name. Written once, by telemetry."""
+
+
+class Named(Step[T, T]):
+    """A name for the operator before it."""
+
     name = "named"
 
     def __init__(self, title: str) -> None:
@@ -238,6 +244,9 @@ class _Named(Step[T, T]):
 
     def on_next(self, element: T) -> Each[T]:
         yield element
+
+    def copy(self) -> Any:
+        return counted_as(self) if counted_as else super().copy()
 
     def __str__(self) -> str:
         return f"named({self.title})"

@@ -65,8 +65,10 @@ class SchedulingOperators(FlowBase[T_co]):
             Passes upstream. Elements that wait in the boundary are dropped, to the hook.
 
         Thread:
-            The operators that follow run on `executor`, and give the thread back after each batch. A cold source that
-            has no executor of its own (`subscribe_on`) runs on the thread that requests: behind a boundary on the
+            The operators that follow run on `executor`. They give the thread back after 1,024 elements; and after 10 ms
+            of work, and the call of a user's function that is under way then, if another task waits in a pool of the
+            standard library. While none waits they keep it. A timer or a cancel waits for one such call. A cold source
+            that has no executor of its own (`subscribe_on`) runs on the thread that requests: behind a boundary on the
             boundary's. A group, or a window, that has none has a buffer already: its elements are taken out of it on
             `executor`. Any other upstream without an executor, such as `retry`, `flat_map` or a publisher of another
             library, runs on the thread that requests: first the one that subscribes, then, as the boundary is refilled,
@@ -108,7 +110,7 @@ class SchedulingOperators(FlowBase[T_co]):
 
         Thread:
             The source, and what follows up to the next boundary, runs on `executor`. One task at a time is submitted.
-            It gives the thread back after a batch of elements.
+            It gives the thread back as that of `publish_on` does.
 
         Example:
             >>> from concurrent.futures import ThreadPoolExecutor

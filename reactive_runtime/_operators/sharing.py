@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core.queues.multicaster import Multicaster, Reader
-from reactive_runtime._core.runtime import primitives
+from reactive_runtime._core.runtime import activity, primitives
 from reactive_runtime._core.runtime.arguments import at_least
 from reactive_runtime._core.sources.core_flow import Use, uses_of
 from reactive_runtime._core.sources.flow_source import Hot
@@ -279,7 +279,10 @@ class ConnectableSource:
 
     def _subscribe(self, multicaster: Multicaster) -> None:
         try:
-            self.source._run(multicaster)
+            if activity.in_use:
+                activity.spreading(self.source._run, multicaster)
+            else:
+                self.source._run(multicaster)
         except BaseException as error:  # 1.9: only an exception that nothing may swallow comes here
             multicaster.abandoned(error)
             raise

@@ -16,6 +16,7 @@ from reactive_runtime._core.failures.error_carrier import signalled
 from reactive_runtime._core.fusion.step import Each, Step, describe
 from reactive_runtime._core.queues.upstream import Relayed
 from reactive_runtime._core.runtime.arguments import check_callable, is_coroutine_function
+from reactive_runtime._core.sources.core_flow import CoreFlow, Gate, gated
 from reactive_runtime._core.sources.flow_source import PublisherSource
 from reactive_runtime._core.sources.naming import instead, kind_of
 from reactive_runtime._operators.flow_base import FlowBase, combinator_flow, flow_of
@@ -517,9 +518,13 @@ class _DoOnDiscard(Step[T, T]):
 class _Requests:
     """A publisher whose subscriptions report each request."""
 
-    def __init__(self, source: FlowBase[Any], fn: Callable[[int], object]) -> None:
+    def __init__(self, source: CoreFlow[Any], fn: Callable[[int], object]) -> None:
         self.source = source
         self.fn = fn
+
+    def gated(self, gate: Gate) -> _Requests:
+        """The same, with `gate` at the sources."""
+        return _Requests(gated(self.source, gate), self.fn)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         self.source._run(_Requesting(subscriber, self.fn))

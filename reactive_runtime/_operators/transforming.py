@@ -59,7 +59,7 @@ class TransformingOperators(FlowBase[T_co]):
         Origin:
             `map` of Rx and of Python.
         """
-        return self._then(_Map(check_callable("map", "fn", fn)))
+        return self._then(Map(check_callable("map", "fn", fn)))
 
     @overload
     def starmap(self: FlowBase[tuple[*Ts]], fn: Callable[[*Ts], R]) -> Flow[R]: ...
@@ -310,7 +310,9 @@ class _OfFunction(Step[T, R]):
         return f"{self.name}({describe(self.fn)})"
 
 
-class _Map(_OfFunction[T, R]):
+class Map(_OfFunction[T, R]):
+    """The results of a function."""
+
     name = "map"
 
     def on_next(self, element: T) -> Each[R]:
@@ -478,6 +480,7 @@ def _not_iterable(step: str, value: object, error: TypeError) -> TypeError:
 
 class _Enumerate(Step[T, tuple[int, T]]):
     name = "enumerate"
+    calls = False
 
     def __init__(self, start: int) -> None:
         self.number = start - 1

@@ -22,6 +22,7 @@ __all__ = [
     "joined",
     "label_of",
     "line_of",
+    "link_of",
     "scenario_of",
     "state_of",
     "unfound",
@@ -87,9 +88,17 @@ class Finding:
         return self.partly or self.state not in (State.GIVEN_UP, State.NOT_JUDGED, State.SKIPPED)
 
 
+_LINK: Final = ", link"
+
+
+def link_of(scenario: str) -> str:
+    """The name that the records of a link inside of the scenario's pipeline have."""
+    return scenario + _LINK
+
+
 def scenario_of(name: str) -> str:
     """The scenario that the records of that name belong to: a link inside of a pipeline counts for its scenario."""
-    return name.removesuffix(", link")
+    return name.removesuffix(_LINK)
 
 
 def findings_of(

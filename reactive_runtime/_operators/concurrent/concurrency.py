@@ -25,7 +25,7 @@ class Bounded(Delaying):
     def outer(self) -> InnerSubscription:
         """Subscribe to the source. `news` requests elements by `concurrency`, and not by the demand downstream."""
         inner = self.inner(self.source)
-        self._relaying.pop(inner, None)
+        self.relay_no_more(inner)
         return inner
 
     def news(self, outer: InnerSubscription, busy: int) -> Any:

@@ -27,7 +27,7 @@ from reactive_runtime._support.shown import shown
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["FlatteningOperators"]
+__all__ = ["ConcatMap", "FlatMap", "FlatteningOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -126,7 +126,7 @@ class FlatteningOperators(FlowBase[T_co]):
                 self,
                 uses=(eventloop.OURS,),
             )
-        return combinator_flow(title, lambda: _FlatMap(self, fn, concurrency, prefetch, delay_error=delay_error), self)
+        return combinator_flow(title, lambda: FlatMap(self, fn, concurrency, prefetch, delay_error=delay_error), self)
 
     def flat_map_sequential(
         self,
@@ -227,7 +227,7 @@ class FlatteningOperators(FlowBase[T_co]):
         """
         check_callable("concat_map", "fn", fn)
         title = f"concat_map({describe(fn)})"
-        return combinator_flow(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
+        return combinator_flow(title, lambda: ConcatMap(self, fn, delay_error=delay_error), self)
 
     @stateful
     def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
@@ -367,7 +367,9 @@ class _OfPublishers(Bounded):
         return foreign(publisher)
 
 
-class _FlatMap(_OfPublishers):
+class FlatMap(_OfPublishers):
+    """The elements of several publishers, as they come."""
+
     def __init__(
         self,
         source: FlowBase[Any],
@@ -406,7 +408,7 @@ class _FlatMap(_OfPublishers):
         self.raise_delayed()
 
 
-class _Sequential(_FlatMap):
+class _Sequential(FlatMap):
     ahead = True
 
     def elements(self) -> Elements:
@@ -451,7 +453,9 @@ class _Sequential(_FlatMap):
         self.raise_delayed()
 
 
-class _ConcatMap(_OfPublishers):
+class ConcatMap(_OfPublishers):
+    """The elements of one publisher after the other."""
+
     hears = False  # one publisher at a time is under way beside the source
     makes = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,8 @@ class Tasks(Bounded):
         self.ordered = ordered
         self.delay_error = delay_error
         self.after = after
-        self.flying: dict[Flight, None] = {}  # in the order of the source
+        # In the order of the source. To find the first one of a dict, one passes all that have gone.
+        self.flying: OrderedDict[Flight, None] = OrderedDict()
         self.index = 0  # the owner's; how many elements it has taken
         self.landed: list[Flight] = []  # the drain's lock; done, and the owner has not looked at them
         self.shut = False  # the drain's lock; the operator has closed
@@ -170,7 +171,7 @@ class Tasks(Bounded):
     def closed(self) -> None:
         with self.drain.lock:
             self.shut = True
-        flying, self.flying = self.flying, {}
+        flying, self.flying = self.flying, OrderedDict()
         try:
             for flight in flying:  # no other thread changes a flight any more
                 if flight.results is not None or flight.error is not None:

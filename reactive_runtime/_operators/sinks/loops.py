@@ -6,22 +6,30 @@ nothing: the drain has no owner, or is kept for the next call, which looks first
 
     awake ──nothing there: leave──▶ asleep ──element, end: taken in its name──▶ awake
                                       └──the wait is given up: still asleep; the next call waits on
+
+Sources without an executor run on the thread of the loop, before it sleeps. One that never rests, as an empty queue, or
+a generator of which all is dropped, would keep that thread for ever. So its drain gives way when the loop is awake, and
+the loop keeps it: it goes on with the next element (`drains.trampoline`). Between two turns a `for` loop looks at its
+time limit, and an `async for` loop lets its event loop run.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reactive_runtime._core import garbage_collection
+from reactive_runtime._core.drains import trampoline
 from reactive_runtime._core.drains.combinator import END, InnerSubscription
-from reactive_runtime._core.drains.drain_context import DrainContext
+from reactive_runtime._core.drains.drain_context import DrainContext, Waiter
+from reactive_runtime._core.drains.pace import QUANTUM
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import no_end, note_step
 from reactive_runtime._core.failures.error_carrier import own_copy
 from reactive_runtime._core.fusion.fuse import PENDING, Unstopped, name_source, none_element, pulled
-from reactive_runtime._core.fusion.step import release_held
+from reactive_runtime._core.fusion.step import note_end, release_held, show_watching
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import seconds_of
 from reactive_runtime._core.runtime.sentinels import sentinel
@@ -138,10 +146,10 @@ class Iteration(Iterator[T]):
         if not self._turn.acquire(blocking=False):
             raise _taken()
         try:
-            limit.seconds = timeout
+            limit.end = primitives.monotonic() + timeout
             element = next(self._elements)
         finally:
-            limit.seconds = None
+            limit.end = None
             self._left()
         if element is LATE:
             raise TimeoutError(f"next: no element came in {timeout:g} s; {limit.waited}. The flow goes on")
@@ -200,14 +208,22 @@ class _ClosedError(Exception):
 class _Limit:
     """How long the thread of a loop waits for the next element, and whether another thread has closed the loop."""
 
-    __slots__ = ("_lock", "_waiting", "closed", "seconds", "waited")
+    __slots__ = ("_lock", "_waiting", "closed", "end", "waited")
 
     def __init__(self) -> None:
-        self.seconds: float | None = None  # the loop's thread; None: there is no limit
+        self.end: float | None = None  # the loop's thread; when the time is over; None: there is no limit
         self.waited = ""  # the loop's thread; what it waited for when the time was over
         self._lock = primitives.Lock()
         self._waiting: _Waiting | None = None  # _lock; the loop to wake
         self.closed = False  # _lock; the loop reads it without the lock after each element
+
+    def left(self) -> float | None:
+        """The seconds that are left."""
+        return None if self.end is None else max(0.0, self.end - primitives.monotonic())
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return self.end is not None and self.end <= primitives.monotonic()
 
     def begins(self, waiting: _Waiting) -> None:
         with self._lock:
@@ -235,15 +251,18 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
     pollable = plan.pollable(None)
     steps = [step.copy() for step in (*plan.steps, *source._steps)]
     failed: list[Exception] = []
+    show_watching(None, pollable, steps)
     try:
         for element in pulled(pollable.open(), steps, Unstopped()):
             if element is None:
                 raise none_element()
             yield element
+        note_end(steps, "complete")
     except Exception as error:
         name_source(error, pollable.where)
         note_step(error)
         pollable.note_source(error)
+        note_end(steps, error)
         failed.append(own_copy(no_end(error)))
     finally:
         held: dropping.Held = []
@@ -381,12 +400,15 @@ class AsyncIteration(AsyncIterator[T]):
 class _Puller(DrainContext):
     """A drain whose owner pulls: `_launch` wakes it when there is something to pull."""
 
-    __slots__ = ("_failure", "_inner")
+    __slots__ = ("_failure", "_gave_way", "_inner", "kept")
 
-    def __init__(self, source: FlowBase[Any], prefetch: int, wait: Wait | None = None) -> None:
+    def __init__(self, source: FlowBase[Any], prefetch: int, waiter: Waiter) -> None:
         super().__init__()
-        self.waiter = wait
+        self.waiter = waiter
         self._failure: Exception | None = None  # lock; ends the loop
+        # The loop's thread owns these two; the thread that closes the loop, when no other is inside of it.
+        self.kept: deque[DrainContext] = deque()  # see `trampoline.Loop`
+        self._gave_way = False  # a source on this very drain has worked for a while, and has more to do
         self._demand = 1  # the element that the loop waits for, or has: operators compare their elements with it
         self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
 
@@ -410,16 +432,63 @@ class _Puller(DrainContext):
             if failed:  # here: inside of `except` the carrier of the error would become its context
                 raise failed.pop()
             if element is not PENDING:
+                if self.kept:
+                    self._finish_stopped()
                 return element
             self._inner.request(1)
+            if self._spent:
+                self._spent = False
+                self._gave_way = bool(self.kept) or self._calls is not None or self._has_to_look()
             with self.lock:
                 failure = self._failure
-                if failure is None and not self.leave():
-                    continue
+                if failure is None:
+                    if self._gave_way:
+                        self._missed = self._busy = False
+                    elif not self.leave():
+                        continue
             if failure is not None:
                 raise own_copy(failure)
-            self._left()
+            self._go_on()
             return PENDING
+
+    def awake(self) -> bool:
+        """See `trampoline.Loop`."""
+        return self.is_owned()
+
+    def late(self) -> bool:
+        """See `trampoline.Loop`."""
+        return self._gave_way or self._has_to_look()
+
+    def _has_to_look(self) -> bool:
+        """Whether something other than an element or an end may be there for the loop's thread."""
+        raise NotImplementedError
+
+    def keeps(self, drain: Any) -> bool:
+        """See `trampoline.Loop`."""
+        waiter = drain.waiter if isinstance(drain, DrainContext) else None
+        return waiter is not None and self.waiter is not None and waiter.stands_for(self.waiter)
+
+    def _go_on(self) -> None:
+        """Make the calls that were noted, and have the drains that are kept go on. The loop's thread, asleep."""
+        if self._calls is None and not self.kept:  # a look without the lock, see `_left`
+            return
+        with self.lock:
+            calls, self._calls = self._calls, None
+        trampoline.work_for(self, calls or ())
+
+    def _come_back(self) -> None:
+        """Own the drain again, which gave way to others. The loop's thread, asleep."""
+        self._gave_way = False
+        with self.lock:
+            self._busy = True  # if another thread has taken it, it was in the name of this one
+
+    def _finish_stopped(self) -> None:
+        """Have the drains that are kept, and were cancelled, release their sources."""
+        stopped = [drain for drain in self.kept if drain.stopped]
+        if stopped:
+            for drain in stopped:
+                self.kept.remove(drain)
+            trampoline.work([drain.run for drain in stopped])
 
     def close(self) -> None:
         """Release the flow. The owner calls it, or, if there is none, the thread that would have come back."""
@@ -427,13 +496,16 @@ class _Puller(DrainContext):
             self.stopped.append(True)
             self._busy = True
         try:
-            self._inner.close()
+            trampoline.closes(self._inner.close)
         finally:
             try:
                 self._release()
             finally:
                 self._end_for_good()
                 self._left()
+                kept = [drain.run for drain in self.kept]  # they were cancelled, and release their sources
+                self.kept.clear()
+                trampoline.work(kept)
 
     def rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")
@@ -456,27 +528,40 @@ class _Waiting(_Puller):
     def _launch(self) -> None:
         self._wait.wake()
 
+    def _has_to_look(self) -> bool:
+        return self._limit.is_over() or self._wait.has_news()
+
     def next(self) -> Any:
         """Wait for the next element; END at the end; LATE. Raises the error that the flow ended with."""
         if self._asleep and not self._woken():
             return LATE
         while (element := self.next_if_demanded()) is PENDING:
             self._asleep = True
+            if self._gave_way and self._limit.is_over():
+                self._limit.waited = awaited_by_loop(self, self._inner)
+                return LATE
             if not self._woken():
                 return LATE
         return element
 
     def _woken(self) -> bool:
-        """Wait until another thread has taken the drain for this one. False: the time is over."""
-        seconds = self._limit.seconds
-        end = None if seconds is None else primitives.monotonic() + seconds
-        self._wait.a_moment(seconds)
-        while not self.is_owned():  # another thread may wake it to look at the executors of a made flow (`Wait.begins`)
-            left = None if end is None else end - primitives.monotonic()
-            if left is not None and left <= 0:
+        """Wait until another thread, or a source on this one, has taken the drain for this one. False: no time left."""
+        if self._gave_way:
+            self._wait.look()
+            self._come_back()
+        elif not self.kept:
+            self._wait.a_moment(self._limit.left())
+        while not self.is_owned():
+            if self.kept:
+                self._go_on()
+                self._wait.look()
+                if self.is_owned():
+                    break
+            if self._limit.is_over():
                 self._limit.waited = awaited_by_loop(self, self._inner)
                 return False
-            self._wait.a_moment(left)
+            if not self.kept:  # another thread may wake it to look at the executors of a made flow (`Wait.begins`)
+                self._wait.a_moment(self._limit.left())
         self._asleep = False
         return True
 
@@ -486,10 +571,21 @@ class _Waiting(_Puller):
         super().close()
 
 
+class _Coroutine:
+    """A waiter that no flow can keep from its thread: a coroutine has none of its own."""
+
+    def begins(self, source: FlowBase[Any], operator: str) -> None:
+        """See `Waiter`."""
+
+    def stands_for(self, waiter: Waiter) -> bool:
+        """See `Waiter`."""
+        return self is waiter
+
+
 class _Awaiting(_Puller):
     """The owner is a coroutine."""
 
-    __slots__ = ("_asleep", "_event", "event_loop")
+    __slots__ = ("_asleep", "_began", "_event", "event_loop")
 
     def __init__(
         self, source: FlowBase[Any], prefetch: int, loop: asyncio.AbstractEventLoop, event: asyncio.Event
@@ -497,7 +593,11 @@ class _Awaiting(_Puller):
         self.event_loop = loop
         self._event = event
         self._asleep = False  # the event loop's thread; the coroutine has left the drain, and may own it again
-        super().__init__(source, prefetch)
+        self._began = 0.0  # the event loop's thread; when the loop has had its last turn, as far as is known
+        super().__init__(source, prefetch, _Coroutine())
+
+    def _has_to_look(self) -> bool:
+        return primitives.monotonic() - self._began > QUANTUM  # the event loop has other things to do
 
     def _launch(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: no coroutine comes back
@@ -508,13 +608,25 @@ class _Awaiting(_Puller):
 
         Only the wait raises a cancel: an element that the coroutine has taken is returned.
         """
+        import asyncio  # only coroutines need it
+
         while True:
             while self._asleep:
+                if self._gave_way:
+                    if self._has_to_look():
+                        await asyncio.sleep(0)
+                        self._began = primitives.monotonic()
+                    self._come_back()
                 if self.is_owned():
                     self._asleep = False
+                elif self.kept:
+                    await asyncio.sleep(0)
+                    self._began = primitives.monotonic()
+                    self._go_on()
                 else:
                     self._event.clear()
                     await self._event.wait()
+                    self._began = primitives.monotonic()
             element = self.next_if_demanded()
             if element is not PENDING:
                 return element

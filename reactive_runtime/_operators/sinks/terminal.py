@@ -29,7 +29,7 @@ from reactive_runtime._core.runtime.arguments import (
     signalled_error,
 )
 from reactive_runtime._core.sources.naming import a_kind, instead, is_subscriber
-from reactive_runtime._core.timeout_reason import awaited_by
+from reactive_runtime._core.timeout_reason import awaited_by, stalled_by
 from reactive_runtime._operators.flow_base import FlowBase
 from reactive_runtime._operators.side_effects import DoOnNext
 from reactive_runtime._operators.sinks.loops import AsyncIteration, Iteration
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     pass
 
 
-__all__ = ["Disposable", "TerminalOperators"]
+__all__ = ["Disposable", "TerminalOperators", "run_to_end"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -187,7 +187,7 @@ class TerminalOperators(FlowBase[T_co]):
         Origin:
             `blockLast` of Reactor, `blockingLast` of RxJava.
         """
-        return _block("block", self, self, timeout)
+        return run_to_end("block", self, self, timeout)
 
     def iterate(self, *, prefetch: int = PREFETCH) -> Iteration[T_co]:
         """`for element in flow`: pull the elements from this thread.
@@ -213,7 +213,9 @@ class TerminalOperators(FlowBase[T_co]):
             By leaving the loop, when the iterator is closed, or by a `KeyboardInterrupt` while it waits.
 
         Thread:
-            A flow without a boundary is run by the loop itself. Others run where they run, and the loop waits.
+            A flow without a boundary is run by the loop itself. Others run where they run, and the loop waits. A source
+            on this thread that gives nothing for long, as an empty queue, is left in between for elements of other
+            threads, and for an end.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -253,7 +255,8 @@ class TerminalOperators(FlowBase[T_co]):
 
         Thread:
             Sources without an executor are pulled by the loop itself, on its thread, and may block it: give them an
-            executor with `subscribe_on`.
+            executor with `subscribe_on`. One that gives nothing for long lets the event loop have its turn after 10 ms,
+            unless a call of the user's code takes longer.
 
         Example:
             >>> import asyncio
@@ -307,7 +310,7 @@ class TerminalOperators(FlowBase[T_co]):
         Origin:
             `blockLast` of Reactor, `blockingSubscribe` of RxJava.
         """
-        _block("run", self._flow().ignore_elements(), self, timeout)
+        run_to_end("run", self._flow().ignore_elements(), self, timeout)
 
     def for_each(self, fn: Callable[[T_co], object], *, timeout: float | None = None) -> None:
         """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
@@ -349,7 +352,7 @@ class TerminalOperators(FlowBase[T_co]):
             `blockingForEach` of RxJava.
         """
         check_callable("for_each", "fn", fn)
-        _block("for_each", self._flow()._then(DoOnNext(fn, "for_each")).ignore_elements(), self, timeout)
+        run_to_end("for_each", self._flow()._then(DoOnNext(fn, "for_each")).ignore_elements(), self, timeout)
 
     @overload
     def to_queue(self, queue: SupportsPut[T_co | None], *, end: None = None) -> primitives.Future[None]: ...
@@ -558,7 +561,8 @@ def _result(future: primitives.Future[T]) -> T:
         del error, future  # break a cycle: the traceback refers to this frame
 
 
-def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
+def run_to_end(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
+    """Run `source`, and wait for its end; return its last element. `shown`: the flow that an error names."""
     if timeout is not None:
         seconds_of(sink, "timeout", timeout)
     wait = Wait(sink, source)
@@ -576,13 +580,16 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
         return _result(last.future)
     except BaseException as error:  # a timeout, a Ctrl-C; the cancel does nothing if the flow itself has failed
         late = isinstance(error, TimeoutError) and not last.future.done()
-        waited = awaited_by(running) if late else ""
+        waited, cause = (awaited_by(running), stalled_by(running)) if late else ("", "")
         cancelled = last.future.cancel()
         if isinstance(error, TimeoutError) and not cancelled:
             return _result(last.future)  # the flow has just ended; or the error is its own
         if not late:
             raise
         came = f"{last.number} element{'s' * (last.number != 1)} had come"
-        raise TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}") from None
+        late_error = TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}")
+        if cause:
+            late_error.add_note(cause)
+        raise late_error from None
     finally:
         wait.over()

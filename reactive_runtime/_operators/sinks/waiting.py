@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
 
+from reactive_runtime._core.drains.drain_context import Waiter
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.sources.core_flow import Use, resources_of, uses_of
@@ -34,12 +35,13 @@ class Wait:
     and it looks (`_look`).
     """
 
-    __slots__ = ("_lock", "_news", "_over", "_seen", "_sink", "_source", "_wake_up")
+    __slots__ = ("_lock", "_news", "_over", "_seen", "_sink", "_source", "_wake_up", "thread")
 
     def __init__(self, sink: str, source: FlowBase[Any]) -> None:
         """Raise RuntimeError if the plan of the flow needs this thread."""
         self._sink = sink
         self._source = source
+        self.thread: int = primitives.get_ident()  # set once; for a look from outside
         self._wake_up: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
         self._lock = primitives.Lock()
         self._over = blocking_is_allowed()  # _lock; the wait is over
@@ -49,7 +51,7 @@ class Wait:
             self._refuse((use for part in source._parts() for use in part.uses()), "")
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `drains.drain_context.Waiter`."""
+        """See `Waiter`."""
         seen = self._seen
         if self._over:  # a look without the lock saves the rest
             return
@@ -67,6 +69,10 @@ class Wait:
                     wake_up = self._wake_up
                 if wake_up is not None:
                     wake_up.release()
+
+    def stands_for(self, waiter: Waiter) -> bool:
+        """See `Waiter`."""
+        return self is waiter
 
     def prepare(self) -> None:
         """Let other threads wake this one from now on. Called before it waits."""
@@ -87,6 +93,15 @@ class Wait:
             self._look()
         assert self._wake_up is not None
         return self._wake_up.acquire(timeout=primitives.one_wait(seconds))
+
+    def has_news(self) -> bool:
+        """Whether there is something to `look` at. Reads without the lock: a later report wakes the thread."""
+        return bool(self._news)
+
+    def look(self) -> None:
+        """Raise RuntimeError if a flow that has begun needs this thread."""
+        if self.has_news():
+            self._look()
 
     def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
         """Wait until the future is done; TimeoutError when `seconds` have passed."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from reactive_runtime._flow import Flow
 
-__all__ = ["CreatingSources", "Emitter"]
+__all__ = ["CreatingSources", "Emitter", "OfAsync"]
 
 T = TypeVar("T")
 
@@ -214,7 +214,7 @@ class CreatingSources:
         supplier = check_callable("from_async", "source", source) if callable(source) else lambda: source
         at_least("from_async", "prefetch", 1, prefetch)
         title = describe(source) if callable(source) else type(source).__name__
-        return combinator_flow(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
+        return combinator_flow(f"from_async({title})", lambda: OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
 _FULL: Final = "it found the buffer of its emitter full"
@@ -456,7 +456,9 @@ def _waiting_for(future: Any) -> _Waiting:
     return waiting
 
 
-class _OfAsync(Combinator):
+class OfAsync(Combinator):
+    """The elements of an async iterable, which one task on the event loop iterates."""
+
     def __init__(self, supplier: Callable[[], AsyncIterable[Any]], prefetch: int) -> None:
         super().__init__()
         self.supplier = supplier

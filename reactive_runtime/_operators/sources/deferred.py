@@ -1,11 +1,12 @@
-"""Sources that a function makes, for each subscriber anew: a value, a file, a flow, a resource."""
+"""Sources that a function makes, for each subscriber anew: a value, a coroutine, a file, a flow, a resource."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
+from inspect import isasyncgenfunction, isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,10 +16,12 @@ from reactive_runtime._core.failures.assembly import assembly_location
 from reactive_runtime._core.failures.error_carrier import SignalledError
 from reactive_runtime._core.failures.exits import each
 from reactive_runtime._core.fusion.step import Each, Step, describe
+from reactive_runtime._core.runtime import eventloop
 from reactive_runtime._core.runtime.arguments import check_callable
 from reactive_runtime._core.sources.flow_source import IterableSource
 from reactive_runtime._core.sources.naming import instead, is_publisher, no_publisher
 from reactive_runtime._operators.flow_base import as_flow, combinator_flow, flow_of
+from reactive_runtime._operators.sources.creating import OfAsync
 from reactive_runtime._spec import Publisher
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ R = TypeVar("R")
 
 
 class DeferredSources:
-    """Sources that a function makes, for each subscriber anew: a value, a file, a flow, a resource."""
+    """Sources that a function makes, for each subscriber anew: a value, a coroutine, a file, a flow, a resource."""
 
     __slots__ = ()
 
@@ -70,6 +73,65 @@ class DeferredSources:
         once = (fn,)
         called: Flow[T] = flow_of(IterableSource("", lambda: once, single=True, synchronous=True))._then(_Call(fn))
         return called
+
+    @staticmethod
+    def from_coroutine(fn: Callable[[], Awaitable[T]]) -> Flow[T]:
+        """One element: what `await fn()` returns.
+
+        `from_async` takes many elements, `flat_map` a coroutine function of each element.
+
+        Args:
+            fn: A coroutine function, or another function that returns an awaitable. Called once for each subscriber,
+                when the element is demanded.
+
+        Returns:
+            A flow of one element. It fails with the error that the coroutine raises, and with TypeError where `fn`
+            returns no awaitable, or the coroutine returns None, which is not an element (2.13).
+
+        Raises:
+            TypeError: `fn` cannot be called: it is a coroutine, which one subscriber could await, and no other. Or it
+                is an asynchronous generator function.
+
+        Demand:
+            The first demand calls `fn`.
+
+        Cancellation:
+            Cancels the coroutine. A result that it returns in spite of that goes to the hook.
+
+        Thread:
+            The coroutine runs on one event loop, which has a thread of its own and is shared by all flows. Operators
+            behind it run there too, up to the next boundary.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> async def answer():
+            ...     return 42
+            >>> Flow.from_coroutine(answer).block()
+            42
+
+        Origin:
+            The coroutines of Python; `mono` of Kotlin's coroutines for Reactor.
+        """
+        if isawaitable(fn):
+            raise TypeError(
+                f"from_coroutine: a coroutine function is needed, not {instead(fn)}, which can be awaited once: give"
+                " the function that makes it, without calling it"
+            )
+        check_callable("from_coroutine", "fn", fn, awaited=True)
+        if isasyncgenfunction(fn):
+            raise TypeError(f"from_coroutine: {describe(fn)} is an asynchronous generator function: use from_async")
+        title = f"from_coroutine({describe(fn)})"
+
+        async def once() -> AsyncIterator[T]:
+            awaitable = fn()
+            if not isawaitable(awaitable):
+                raise TypeError(f"{title}: the function must return an awaitable, not {instead(awaitable)}")
+            result = await awaitable
+            if result is None:
+                raise TypeError(f"{title}: the coroutine returned None, and None is not an element (2.13)")
+            yield result
+
+        return combinator_flow(title, lambda: OfAsync(once, 1), uses=(eventloop.OURS,))
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> Flow[str]:
@@ -213,6 +275,8 @@ class _Call(Step[Callable[[], T], T]):
 
 
 class _Defer(Combinator):
+    begins = True
+
     def __init__(self, fn: Callable[..., Publisher[Any]]) -> None:
         super().__init__()
         self.fn = fn

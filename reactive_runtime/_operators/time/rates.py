@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Elements, Timer
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, seconds_of
 from reactive_runtime._executors.shared_clock import clock_used
-from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow
+from reactive_runtime._operators.flow_base import FlowBase, combinator_flow
 from reactive_runtime._operators.stateful import stateful
-from reactive_runtime._operators.time.timing import WAITING, Timed
+from reactive_runtime._operators.time.timing import WAITING, Timed, TimingOperators, seconds_or_flow
 from reactive_runtime._spec import Publisher
 
 if TYPE_CHECKING:
@@ -123,37 +123,45 @@ class RateOperators(FlowBase[T_co]):
         )
 
     @stateful
-    def sample(self, sampler: Publisher[object]) -> Flow[T_co]:
-        """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
+    def sample(self, sampler: Publisher[object] | float, *, clock: Clock | None = None) -> Flow[T_co]:
+        """The latest element of the source, every so many seconds, or whenever `sampler` has an element.
+
+        There is none where there was nothing new.
 
         Elements that are followed before the next sample are dropped, to the hook.
 
         Args:
-            sampler: A publisher, each element of which takes a sample. It is subscribed to before the source.
+            sampler: Seconds from one sample to the next, above 0; or a publisher, each element of which takes a sample.
+                It is subscribed to before the source.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`. A publisher does not need it.
 
         Returns:
             A flow of some of the elements. It completes with either, the last element first, and cancels the other. An
-            error of either comes at once, and what waits goes to the hook.
+            error of either comes at once, and what waits goes to the hook. It fails with RejectedError when the clock
+            is shut down.
 
         Raises:
-            TypeError: `sampler` is no publisher.
+            TypeError: `sampler` is neither a number nor a publisher, or `clock` has no clock.
+            ValueError: `sampler` is not above 0 or not finite.
 
         Demand:
             Of both everything is requested, 256 elements at a time. An element that was sampled and has no demand
-            waits, until a newer one takes its place.
+            waits, until the next sample takes its place.
 
         Cancellation:
             Passes to both. Elements that wait then go to the hook.
 
         Thread:
-            Elements come on the thread on which `sampler` signals; the last one on that of the one that completes; one
-            that waited for demand, on the thread that requests.
+            Elements come on the thread on which `sampler` signals: with seconds, the clock's, or one of the few daemon
+            threads of the shared clock. The last one comes on that of the one that completes; one that waited for
+            demand, on the thread that requests.
 
         Example:
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock=clock).take(5).sample(Flow.interval(2.4, clock=clock)).subscribe(print)
+            >>> _ = Flow.interval(1, clock=clock).take(5).sample(2.4, clock=clock).subscribe(print)
             >>> clock.advance(9)
             1
             3
@@ -162,7 +170,9 @@ class RateOperators(FlowBase[T_co]):
         Origin:
             `sample` of Rx.
         """
-        flow = as_flow("sample", "sampler", sampler)
+        check_clock("sample", clock)
+        found = seconds_or_flow("sample", "sampler", sampler, positive=True)
+        flow = found if isinstance(found, FlowBase) else TimingOperators.interval(found, clock=clock)
         return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
 
     def rate_limit(self, n: int, *, clock: Clock | None = None, per: float = 1.0) -> Flow[T_co]:
@@ -215,9 +225,12 @@ class RateOperators(FlowBase[T_co]):
 
 
 class _OfLatest(Timed):
-    """Keeps the latest element until its time has come."""
+    """Keeps the latest element until its time has come, and then until there is demand for it."""
 
     latest: Any = PENDING
+
+    due: Any = PENDING
+    """An element that is due, and waits for demand. A newer element waits until it is due itself."""
 
     def keep(self, element: Any) -> None:
         if self.latest is not PENDING:
@@ -228,22 +241,36 @@ class _OfLatest(Timed):
         latest, self.latest = self.latest, PENDING
         return latest
 
+    def let_through(self) -> None:
+        """Make the latest element due. It takes the place of one that still waits for demand."""
+        self.followed()
+        self.due = self.take()
+
+    def take_due(self) -> Any:
+        due, self.due = self.due, PENDING
+        return due
+
+    def followed(self, *, wanted: bool = True) -> None:
+        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow has ended."""
+        if self.due is not PENDING:
+            self.discard(self.take_due(), wanted=wanted)
+
     def last_one(self) -> Elements:
         """Deliver the last element at the end."""
-        while self.latest is not PENDING and not self.drain.demanded:
-            yield PENDING
         if self.latest is not PENDING:
-            yield self.take()
+            self.let_through()
+        while self.due is not PENDING and not self.drain.demanded:
+            yield PENDING
+        if self.due is not PENDING:
+            yield self.take_due()
 
     def closed(self) -> None:
+        self.followed(wanted=False)
         if self.latest is not PENDING:
             self.discard(self.take())
 
 
 class _Debounce(_OfLatest):
-    due: Any = PENDING
-    """An element that is due, and waits for demand. A newer element waits until it is due itself."""
-
     def elements(self) -> Elements:
         inner = self.inner(self.source, WAITING)
         timer: Timer | None = None
@@ -256,27 +283,12 @@ class _Debounce(_OfLatest):
                     self.again(timer, self.ns)
                 continue
             if timer is not None and self.latest is not PENDING and timer.due():
-                self.followed()
-                self.due = self.take()
+                self.let_through()
             if self.due is not PENDING and self.drain.demanded:
-                due, self.due = self.due, PENDING
-                yield due
+                yield self.take_due()
             else:
                 yield PENDING
-        if self.latest is PENDING:
-            self.latest, self.due = self.due, PENDING
-        self.followed()
         yield from self.last_one()
-
-    def followed(self, *, wanted: bool = True) -> None:
-        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow has ended."""
-        if self.due is not PENDING:
-            due, self.due = self.due, PENDING
-            self.discard(due, wanted=wanted)
-
-    def closed(self) -> None:
-        self.followed(wanted=False)
-        super().closed()
 
 
 class _Throttle(Timed):
@@ -302,7 +314,6 @@ class _Sample(_OfLatest):
     def elements(self) -> Elements:
         sampler = self.inner(self.sampler, WAITING)  # first: the source may keep the thread that subscribes
         inner = self.inner(self.source, WAITING)
-        due = False
         while True:
             element = inner.next_signal()
             if element is END:
@@ -315,10 +326,10 @@ class _Sample(_OfLatest):
             # The sampler may have ended with its last element.
             if news is END or (news is not PENDING and sampler.peek_end() is END):
                 break
-            due = due or (news is not PENDING and self.latest is not PENDING)
-            if due and self.latest is not PENDING and self.drain.demanded:
-                due = False
-                yield self.take()
+            if news is not PENDING and self.latest is not PENDING:
+                self.let_through()
+            if self.due is not PENDING and self.drain.demanded:
+                yield self.take_due()
             elif element is PENDING and news is PENDING:
                 yield PENDING
         self.leave(inner)  # the operator needs neither any more: the last element may wait for demand

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from reactive_runtime._core.drains.combinator import END, PENDING, Clock, Combinator, Elements, Timer
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._core.runtime.arguments import at_least, check_clock, one_of, seconds_of
+from reactive_runtime._core.sources.naming import instead, is_publisher
 from reactive_runtime._executors.shared_clock import clock_used
 from reactive_runtime._executors.virtual_time import SECOND, nanoseconds_of, now_ns
 from reactive_runtime._operators.flow_base import FlowBase, as_flow, combinator_flow
@@ -25,7 +26,7 @@ from reactive_runtime.executors import clock_in
 if TYPE_CHECKING:
     from reactive_runtime._flow import Flow
 
-__all__ = ["WAITING", "Timed", "TimingOperators"]
+__all__ = ["WAITING", "Timed", "TimingOperators", "seconds_or_flow"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -295,6 +296,15 @@ class TimingOperators(FlowBase[T_co]):
             self,
             uses=(clock_used(clock),),
         )
+
+
+def seconds_or_flow(operator: str, argument: str, value: Any, *, positive: bool = False) -> float | FlowBase[Any]:
+    """`value` as a flow, or as a number of seconds; TypeError where it is neither."""
+    if is_publisher(value):
+        return as_flow(operator, argument, value)
+    if not isinstance(value, int | float):
+        raise TypeError(f"{operator}: {argument} must be a publisher or a number of seconds, not {instead(value)}")
+    return seconds_of(operator, argument, value, positive=positive)
 
 
 class Timed(Combinator):
