@@ -30,12 +30,13 @@ UNUSABLE: Final = 4
 EXITS: Final = {
     CLEAN: (
         "clean",
-        "all was looked at, and no rule was broken; of `stress` without `--verify`: all was recorded",
+        "everything was checked, and no rule was broken; of `stress` without `--verify`: everything was recorded",
     ),
     BROKEN: (
         "broken",
         "a rule was broken, a scenario was stuck, or a schedule failed or showed too little; with"
-        " `--fail-on-regression` also: something has become slower",
+        " `--fail-on-regression` also: something has become slower; of `ps --fail-after`: a flow has stalled for so"
+        " long; of `report --year`: a failure has not ended",
     ),
     USAGE: (
         "usage",
@@ -44,14 +45,14 @@ EXITS: Final = {
     ),
     INCOMPLETE: (
         "incomplete",
-        "no rule was broken in what was looked at, and not all was: a scenario had no round, was given up or not"
-        " judged; a run was cut off, killed or interrupted, or its disk was full; a check was not run; an exploration"
-        " was not controlled; a planted fault was not found",
+        "no rule was broken, but not everything was checked: a scenario had no round, was given up or not judged; a"
+        " run was cut off, killed or interrupted, or its disk was full; a check was not run; an exploration was not"
+        " controlled; a planted fault was not found",
     ),
     UNUSABLE: (
         "unusable",
         "nothing could be judged: a folder holds no run, is damaged, has an unknown schema or can't be written to; or"
-        " every scenario or check failed before it began",
+        " every scenario or check failed before it began; or there is no such process, or it gave `ps` no answer",
     ),
 }
 """By exit status: its name, and when a command ends with it."""

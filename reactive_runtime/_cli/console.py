@@ -7,15 +7,19 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from typing import Annotated, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from reactive_runtime import __version__
 from reactive_runtime._cli._exits import status_of
 from reactive_runtime._cli.missing import install_line
 from reactive_runtime.errors import ReactiveError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 __all__ = [
     "Conf",
@@ -28,6 +32,7 @@ __all__ = [
     "out",
     "progress",
     "refuse",
+    "titled",
     "unable",
 ]
 
@@ -36,28 +41,59 @@ app: typer.Typer = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Reactive Streams for Python threads: stress publishers, judge signals by the rules, run the kit, explore.",
 )
 
 
-class _Out(Console):
-    """A terminal that falls silent when its reader has gone: `Console` itself ends the process with a status of 1."""
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        with contextlib.suppress(OSError, ValueError):  # the interpreter flushes it at its end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def out() -> Console:
+    """Standard output."""
+    _silence_what_is_closed()
+    return _out()
 
 
-# Without markup: texts of scenarios, errors and traces may have brackets of their own.
-out: Console = _Out(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+def _silence_what_is_closed() -> None:
+    """Let what is printed from now on go nowhere where a scenario has closed the stream, or set it to None."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None or getattr(stream, "closed", False):
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it stays open
 
-_err: Console = Console(stderr=True, highlight=False, markup=False, emoji=False, width=out.width)
+
+@cache
+def _out() -> Console:
+    """Rich is imported here, on the first line that a command prints: `--help` needs none of it."""
+    from rich.console import Console
+
+    class Out(Console):
+        """A terminal that falls silent when its reader has gone: `Console` itself ends the process, with status 1."""
+
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            with contextlib.suppress(OSError, ValueError):  # the interpreter flushes it at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    # Without markup: texts of scenarios, errors and traces may have brackets of their own.
+    return Out(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+
+
+def titled(title: str) -> Table:
+    """A table without columns, for `out().print`."""
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left")
+
+
+@cache
+def _errors() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, width=out().width)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        out.print(f"reactive-runtime {__version__}")
+        typer.echo(f"reactive-runtime {__version__}")
         raise typer.Exit
 
 
@@ -115,12 +151,13 @@ def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
 def progress(how_far: str) -> None:
     """One line on standard error: the command is at work."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        _err.print(f"         {how_far}", style="dim", soft_wrap=True)
+        _errors().print(f"         {how_far}", style="dim", soft_wrap=True)
 
 
 def unable(why: object) -> None:
     """One line on standard error: something could not be judged, and the others are."""
-    _err.print(f"UNABLE   {' '.join(str(why).splitlines())}", style="bold red", soft_wrap=True)
+    _silence_what_is_closed()
+    _errors().print(f"UNABLE   {' '.join(str(why).splitlines())}", style="bold red", soft_wrap=True)
 
 
 def one_line(error: BaseException) -> str:
@@ -131,6 +168,7 @@ def one_line(error: BaseException) -> str:
 
 def fault(why: object) -> None:
     """One line on standard error: the command could not do something that was asked of it."""
+    _silence_what_is_closed()
     print(f"reactive-runtime: {' '.join(str(why).splitlines())}", file=sys.stderr)
 
 

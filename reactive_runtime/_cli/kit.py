@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from reactive_runtime._cli._exits import BROKEN, INCOMPLETE, UNUSABLE, USAGE
-from reactive_runtime._cli.console import app, one_line_errors, out, progress, unable
+from reactive_runtime._cli.console import app, one_line_errors, out, progress, titled, unable
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import TargetError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from reactive_runtime.tck import Outcome
     from reactive_runtime.tck._running.command import Begun, Progress
 
@@ -88,9 +88,12 @@ WORTH_SAYING: Final = 10.0
 
 
 def _report(target: str, heard: Iterator[Begun | Progress | Outcome], budget: float) -> None:
-    from reactive_runtime.tck._running.command import Begun, Progress
+    from rich.text import Text
 
-    table = Table(title=f"{target}, rule by rule", title_justify="left", show_lines=False)
+    from reactive_runtime.tck._running.command import Begun, Progress
+    from reactive_runtime.tck._verification import by_number
+
+    table = titled(f"{target}, rule by rule")
     for title in ("rule", "check", "kind", "outcome"):
         table.add_column(title)
     begin = primitives.monotonic()
@@ -121,7 +124,7 @@ def _report(target: str, heard: Iterator[Begun | Progress | Outcome], budget: fl
     for item in outcomes:
         if item.status in ("failed", "not run"):
             broken.setdefault(item.rule, []).append(item)
-    rules = sorted(broken, key=lambda rule: [int(part) for part in rule.split(".")] if rule else [])
+    rules = sorted(broken, key=lambda rule: by_number(rule) if rule else ("", 0))
     for rule in rules:
         first, *others = broken[rule]
         _say(f"{first.check.name}\n{first.why}")
@@ -166,7 +169,7 @@ def _unmade(unmade: list[Outcome]) -> str:
 def _say(what: Table | str, style: str | None = None) -> None:
     """Print; where there is nothing to print to any more, the exit status says it."""
     try:
-        out.print(what, style=style, soft_wrap=isinstance(what, str))
+        out().print(what, style=style, soft_wrap=isinstance(what, str))
         sys.stdout.flush()
     except UnicodeError:
         raise

@@ -111,9 +111,9 @@ def _explored_here(
             raise
         reports.done(result)
         for note in result.notes:
-            out.print(f"note     {note}", soft_wrap=True)
+            out().print(f"note     {note}", soft_wrap=True)
         rate = result.schedules / max(result.seconds, 1e-9)
-        out.print(
+        out().print(
             f"explored {result.scenario}: {result.schedules:,} schedules in {result.seconds:.2f} s"
             f" ({rate:,.0f} a second), {result.strategy}, points {result.points}, seed {result.seed}",
             soft_wrap=True,
@@ -122,18 +122,18 @@ def _explored_here(
         if failure is None:
             _print_without_a_failure(result)
             return
-        diagram = failure.diagram(width=max(out.width, 60)) if out.is_terminal else failure.diagram()
-        out.print(f"\n{diagram}\n", soft_wrap=True)
+        diagram = failure.diagram(width=max(out().width, 60)) if out().is_terminal else failure.diagram()
+        out().print(f"\n{diagram}\n", soft_wrap=True)
         if save is not None:
             saved(result, save)
         if svg is not None:
             svg.write_text(failure.svg(), encoding="utf-8", errors="backslashreplace")
         again = f"--replay {save}" if save is not None else f"token {failure.token}"
         if not failure.gil:
-            out.print("note     this schedule needs a build without a GIL")
+            out().print("note     this schedule needs a build without a GIL")
         least = ", the fewest there are" if failure.minimal else ""
-        out.print(f"again    {again}", soft_wrap=True)
-        out.print(
+        out().print(f"again    {again}", soft_wrap=True)
+        out().print(
             f"FAILED   found by schedule {failure.found_after}, {failure.preemptions} preemption(s){least}",
             style="bold red",
         )
@@ -143,15 +143,15 @@ def _explored_here(
 def _print_without_a_failure(result: Result) -> None:
     """Print the verdict, and why it is no more than that."""
     for call in result.not_looked_into:
-        out.print(f"note     not looked into: {call}", soft_wrap=True)
+        out().print(f"note     not looked into: {call}", soft_wrap=True)
     for what in result.never:
-        out.print(f"note     {what}", soft_wrap=True)
+        out().print(f"note     {what}", soft_wrap=True)
     if result.uncontrolled:
-        out.print(f"note     it {result.uncontrolled}", soft_wrap=True)
+        out().print(f"note     it {result.uncontrolled}", soft_wrap=True)
     word, _, rest = str(result.verdict).partition(" ")
     incomplete = bool(result.uncontrolled) or result.verdict.kind == "incomplete"
     style = "bold red" if not result.holds else "yellow" if incomplete else "green"
-    out.print(f"{word.upper():8} {rest.removeprefix('(').removesuffix(')')}".rstrip(), style=style, soft_wrap=True)
+    out().print(f"{word.upper():8} {rest.removeprefix('(').removesuffix(')')}".rstrip(), style=style, soft_wrap=True)
     if result.never and not result.uncontrolled:
         raise typer.Exit(BROKEN)
     if incomplete:

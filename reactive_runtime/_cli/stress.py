@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
-from rich.table import Table
 
 from reactive_runtime._cli import stress_options as options
 from reactive_runtime._cli._exits import BROKEN, STATUS
@@ -34,6 +33,7 @@ from reactive_runtime._cli.watch import Stop, watched
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._results.ci_files import UnwrittenError
 from reactive_runtime._results.states import Finding, State, findings_of, joined, label_of, line_of, state_of, unfound
+from reactive_runtime._support.this_process import only_here
 from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
@@ -199,6 +199,7 @@ class _Asked:
         try:
             with one_line_errors():
                 self._find()
+                stop.listen()  # a scenario file may have set a handler of its own
                 if listing:
                     _list(self.found)
                     _print_given_up(self.given_up)
@@ -230,7 +231,8 @@ class _Asked:
         def skipped(file: Path, error: ReactiveError) -> None:
             self.given_up.append(Failure(file.name, str(error)))
 
-        self.found = find(self.where, self.names, tag=self.tag, skipped=skipped)
+        with only_here():
+            self.found = find(self.where, self.names, tag=self.tag, skipped=skipped)
 
     def _judge_the_fault(self) -> None:
         """Say whether the judges have named the planted fault; the run has lost something where they have not."""
@@ -238,7 +240,7 @@ class _Asked:
         from reactive_runtime.testing.trace import metadata_of
 
         line = verdict_on(self.fault, {rule for rules in self.broken.values() for rule in rules})
-        out.print(f"fault    {line}", style="bold red" if "NOT" in line else "yellow", markup=False, soft_wrap=True)
+        out().print(f"fault    {line}", style="bold red" if "NOT" in line else "yellow", markup=False, soft_wrap=True)
         self.lost += unfound((metadata_of(run) or {}, judged) for run, judged in self.judged_here.items())
 
     def _say_the_state(self) -> None:
@@ -246,10 +248,10 @@ class _Asked:
         findings, lost = self._findings(), [*self.lost, *self.unable]
         print_unseen(findings)
         if not self._wanted and self._state in (State.RECORDED, State.INCOMPLETE):
-            out.print("unjudged no record was judged: add --verify, or judge the runs with `reactive-runtime verify`")
+            out().print("unjudged no record was judged: add --verify, or judge the runs with `reactive-runtime verify`")
         if self._state in (State.INCOMPLETE, State.UNUSABLE):
             word = "INCOMPLETE" if self._state is State.INCOMPLETE else "UNUSABLE"
-            out.print(f"{word} {line_of(findings, lost)}", style="bold yellow", soft_wrap=True)
+            out().print(f"{word} {line_of(findings, lost)}", style="bold yellow", soft_wrap=True)
         _print_given_up(self.given_up)
 
     @property
@@ -362,15 +364,17 @@ def _without_those_left_out(scenarios: list[Scenario], fault: str) -> list[Scena
     if left_out:
         lines.append(f"left out {names}: {NO_ANSWER}")
     for line in lines:
-        out.print(line, style="yellow", markup=False, soft_wrap=True)
+        out().print(line, style="yellow", markup=False, soft_wrap=True)
     return found
 
 
 def _list(scenarios: list[Scenario]) -> None:
+    from rich.table import Table
+
     table = Table("scenario", "what it is", "live", "tags")
     for scenario in scenarios:
         table.add_row(scenario.name, scenario.summary, str(scenario.live), " ".join(sorted(scenario.tags)))
-    out.print(table)
+    out().print(table)
 
 
 def _repeated(repeat: str) -> Iterable[int]:
@@ -393,4 +397,4 @@ def _print_given_up(failures: list[Failure]) -> None:
     for failure in failures:
         word = "BROKEN" if failure.rule else "STUCK" if failure.stuck else "UNABLE"
         rule = f"rule {failure.rule}, " if failure.rule else ""
-        out.print(f"{word:8} {failure.scenario}: {rule}{failure.why}", style="bold red", soft_wrap=True)
+        out().print(f"{word:8} {failure.scenario}: {rule}{failure.why}", style="bold red", soft_wrap=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from reactive_runtime._cli.console import fault, out
 from reactive_runtime._cli.watch import Stop
@@ -59,12 +56,14 @@ class StressLoad:
 
     def runs(self, skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """Run it, once for each interpreter, side by side. The folders of the runs, and what was given up."""
+        import secrets
+
         from reactive_runtime.stress._processes import version_of
 
         # Two hosts may begin in the same second with the same seed.
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{self.seed}-{secrets.token_hex(2)}"
         process = "" if not self.in_processes else ", a process a scenario"
-        out.print(
+        out().print(
             f"load     {len(self.scenarios)} scenarios, {self.threads} threads, {self.seconds:g} s,"
             f" seed {self.seed}{process}"
         )
@@ -168,12 +167,12 @@ class StressLoad:
             },
         )
         if stopped:
-            out.print(f"stopped  after {result.seconds:.1f} of {self.seconds:g} s: what there is by now is judged")
+            out().print(f"stopped  after {result.seconds:.1f} of {self.seconds:g} s: what there is by now is judged")
         if left:
             shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
-            out.print(f"threads  {len(left)} that scenarios have started still run: {shown}", soft_wrap=True)
+            out().print(f"threads  {len(left)} that scenarios have started still run: {shown}", soft_wrap=True)
         for what, count in result.dropped.most_common():
-            out.print(f"dropped  {count:,} x {what}", soft_wrap=True)
+            out().print(f"dropped  {count:,} x {what}", soft_wrap=True)
         stacks = "\n".join(
             f"{failure.scenario}: {failure.why}\n\n{failure.stacks}" for failure in result.failures if failure.stuck
         )
@@ -183,18 +182,18 @@ class StressLoad:
         if measured:
             idle = 1e3 * max(seconds for item in measured for seconds in item.idle)
             closed = 1e3 * max((seconds for item in measured for seconds in item.closed), default=0.0)
-            out.print(
+            out().print(
                 f"left     {sum(item.subscribers for item in measured):,} subscribers in mid-stream: nothing of them"
                 f" was left on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
                 f" {sum(item.kept for item in measured)} could not be collected",
                 soft_wrap=True,
             )
         if writer.waited > 0.01 * self.threads * result.seconds:
-            out.print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
+            out().print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
         if len(result.load) > 1:
             least = min(result.load.items(), key=lambda item: item[1].signals)
             fewest = min(item.rounds for item in result.load.values())
-            out.print(
+            out().print(
                 f"shared   each scenario had {fewest:,} rounds or more, and {least[1].signals:,} signals or more"
                 f" (fewest: {least[0]})",
                 markup=False,
@@ -202,7 +201,7 @@ class StressLoad:
             )
         rate = writer.rows / max(result.seconds, 1e-9)
         word = "recorded" if whole else "cut off,"
-        out.print(
+        out().print(
             f"{word} {writer.rows:,} signals and calls of {result.subscriptions:,} subscriptions"
             f" in {result.seconds:.1f} s ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
@@ -215,7 +214,7 @@ class StressLoad:
             fault(error)
             self.lost.append(str(error))
         else:
-            out.print(f"stuck    what all threads were at: {file}", style="red", soft_wrap=True)
+            out().print(f"stuck    what all threads were at: {file}", style="red", soft_wrap=True)
 
     def _written(self, writer: TraceWriter, metadata: dict[str, Any]) -> bool:
         """Finish the run; False where the disk refused a part. The part before that stays, and can be judged."""
@@ -257,18 +256,20 @@ def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[R
     def status(result: Result) -> str:
         return f"{result.signals:,} signals in {result.rounds:,} rounds, now {result.running}"
 
-    if not out.is_terminal:
+    if not out().is_terminal:
         said = [0.0]
 
         def say(result: Result) -> None:
             if result.seconds - said[0] >= PROGRESS_SECONDS:
                 said[0] = result.seconds
                 done = min(1.0, result.seconds / seconds)
-                out.print(f"         {done:4.0%} of {seconds:g} s, {status(result)}", markup=False, soft_wrap=True)
+                out().print(f"         {done:4.0%} of {seconds:g} s, {status(result)}", markup=False, soft_wrap=True)
 
         yield say
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[status]}"))
-    with Progress(*columns, console=out, transient=True) as bar:
+    with Progress(*columns, console=out(), transient=True) as bar:
         task = bar.add_task("load", total=seconds, status="")
         yield lambda result: bar.update(task, completed=result.seconds, status=status(result))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 
 from reactive_runtime._cli._exits import BROKEN, INCOMPLETE, STATUS, UNUSABLE
 from reactive_runtime._cli.console import (
@@ -22,6 +21,7 @@ from reactive_runtime._cli.console import (
     one_line_errors,
     out,
     refuse,
+    titled,
     unable,
 )
 from reactive_runtime._cli.missing import check_installed
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from reactive_runtime.report import Report
+    from reactive_runtime.spark._verdict.lineage import Outstanding
     from reactive_runtime.spark._verdict.traces import Verdict
 
 __all__ = ["Came", "FailOnRegression", "check_endings", "check_master", "judged", "print_unseen", "removed", "reported"]
@@ -47,6 +48,7 @@ _LITTLE = 16 << 20
 
 
 _REPORT: Final = "report.html"
+_YEAR: Final = "year.html"
 _ENDINGS: Final = (".html", ".md", ".json")
 
 
@@ -63,12 +65,25 @@ def verify(
     once: Annotated[
         bool, typer.Option("--once", help="With --follow: judge what has come since the last time, and stop.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many tasks, bytes and seconds it takes, and judge nothing.")
+    ] = False,
+    incremental: Annotated[
+        bool,
+        typer.Option("--incremental", help="Judge only runs that were not judged, or have changed since."),
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="With --incremental: also what an older version of the rules has judged."),
+    ] = False,
     fail_on_regression: FailOnRegression = False,
     master: Master = "local[*]",
     conf: Conf = None,
     packages: Packages = None,
 ) -> None:
     """Judge recorded runs, any number of any size, by the rules; write the verdict as Parquet.
+
+    With --incremental, only those that were not judged yet: the verdict is on these, and the tables keep the others.
 
     With --follow, as a streaming job over one folder, which takes note of what it has judged: it can be killed at any
     time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged.
@@ -80,8 +95,21 @@ def verify(
         check_master(master)
         if not follow:
             refuse(context, ("once",), "is for runs that arrive: add --follow")
+        if follow:
+            refuse(context, ("incremental",), "a job that follows judges each run once: leave it out")
+        if not incremental:
+            refuse(context, ("again",), "is for what was judged before: add --incremental")
         to = out or runs[0] / "verdict"
         settings = settings_of(conf, packages)
+        if follow:
+            refuse(context, ("dry_run",), "is for runs that are there: leave out --follow")
+        if dry_run:
+            came = Came()
+            refuse(context, ("incremental",), "--dry-run is for all runs that are there: leave it out")
+            found = _estimated(runs, master, settings, came)
+            if came.unable:
+                raise typer.Exit(INCOMPLETE if found else UNUSABLE)
+            return
         if follow:
             if len(runs) != 1:
                 raise ReactiveError("--follow: should be given one folder, in which runs arrive")
@@ -93,7 +121,7 @@ def verify(
                     raise
                 fault("interrupted")
         else:
-            came = judged(runs, to, master, settings)
+            came = judged(runs, to, master, settings, incremental=incremental, again=again)
         status = came.status(fail_on_regression)
         if status:
             raise typer.Exit(status)
@@ -108,18 +136,22 @@ def report(
             "--out", "-o", help=f"The file to write: .html, .md or .json; may be given many times; default: {_REPORT}."
         ),
     ] = None,
+    year: Annotated[
+        bool,
+        typer.Option("--year", help="Of all nights of a year, on all machines: what began to fail where and when."),
+    ] = False,
 ) -> None:
     """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server.
 
-    The exit status is that of the verdict which is reported.
+    The exit status is that of the verdict which is reported; with --year it is 1 where a failure has not ended.
     """
     with one_line_errors():
-        check_installed("jinja2", "pyarrow")
-        files = out or [Path(_REPORT)]
+        check_installed("jinja2", "numpy", "pyarrow")
+        files = out or [Path(_YEAR if year else _REPORT)]
         check_endings("--out", files)
         for file in files:
             removed(file)
-        status = reported(runs, files)
+        status = _reported_year(runs, files) if year else reported(runs, files)
         if status:
             raise typer.Exit(status)
 
@@ -132,8 +164,21 @@ def reported(runs: Path, to: Sequence[Path]) -> int:
     for file in to:
         found = write_report(runs, file)
         status = STATUS[found.state]
-        out.print(f"report   {file} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+        out().print(f"report   {file} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
     return status
+
+
+def _reported_year(runs: Path, to: Sequence[Path]) -> int:
+    """Write the report on a year, and print what has not ended. The exit status."""
+    from reactive_runtime.report import write_year
+
+    lasting = 0
+    for file in to:
+        year = write_year(runs, file)
+        lasting = len(year.lasting)
+        of = f"{year.first} to {year.last}, {year.runs:,} run(s) on {len(year.machines):,} machine(s)"
+        out().print(f"year     {file} ({of}; {len(year.began):,} failure(s) began, {lasting:,} last)", soft_wrap=True)
+    return BROKEN if lasting else 0
 
 
 @app.command()
@@ -150,10 +195,10 @@ def prune(
         from reactive_runtime.report._retention import prune_traces, prune_verdicts
 
         for path in prune_traces(runs, nights, dry_run=dry_run):
-            out.print(f"removed  {path}", soft_wrap=True)
+            out().print(f"removed  {path}", soft_wrap=True)
         if verdicts is not None:
             for run in prune_verdicts(runs, verdicts, dry_run=dry_run):
-                out.print(f"removed  verdict on {run}", soft_wrap=True)
+                out().print(f"removed  verdict on {run}", soft_wrap=True)
 
 
 _MASTERS: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.*\]|yarn|(spark|k8s|sc)://\S+")
@@ -204,6 +249,11 @@ class Came:
             self.state = report.state
         self.slower += [in_words(regression) for regression in verdict.regressions]
 
+    def stays(self, report: Report) -> None:
+        """Nothing is new: the verdict is the one before."""
+        self.state = report.state
+        out().print(f"verdict  as before: {report.verdict}", soft_wrap=True)
+
     def status(self, fail_on_regression: bool) -> int:
         """The exit status."""
         if self.slower and fail_on_regression:
@@ -213,47 +263,122 @@ class Came:
         return INCOMPLETE if self.unable and not STATUS[self.state] else STATUS[self.state]
 
 
-def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str], said: Sequence[str] = ()) -> Came:
+def judged(
+    runs: list[Path],
+    to: Path,
+    master: str,
+    settings: Mapping[str, str],
+    said: Sequence[str] = (),
+    *,
+    incremental: bool = False,
+    again: bool = False,
+) -> Came:
     """Judge the runs below these folders, each that can be, and print the verdict.
 
     `said`: lines on what could not be judged that have been printed already, and are not printed again.
+    `incremental`, `again`: as of `reactive_runtime.spark.verify`.
     """
+    from reactive_runtime.judging._stores import few, roots_of
     from reactive_runtime.spark import verify as judge
     from reactive_runtime.spark._session.spark_session import BRIEF, JUDGING, is_there
+    from reactive_runtime.spark._verdict import judging
+    from reactive_runtime.spark._verdict.lineage import outstanding
+    from reactive_runtime.spark._verdict.progress import Progress
     from reactive_runtime.spark._verdict.traces import nothing_judged
-    from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came(unable=[*said])
     # Before Spark starts, which takes its time: is there anything to judge?
-    found = different_runs([run for folder in runs for run in run_folders(folder)], came.skipped)
-    for held in found:
-        if held.complete is None:
-            out.print(f"note     {held.folder}: has no metadata; the files there are are judged", style="yellow")
-        elif not held.complete:
-            why = "was cut off before it was complete; what was recorded by then is judged"
-            out.print(f"note     {held.folder}: {why}", style="yellow", soft_wrap=True)
-    readable = []
-    for held in found:
-        try:
-            readable.append((held, check_files(held.folder)))
-        except TraceError as error:
-            came.skipped(error)
-    if not readable:
-        nothing_judged(to, came.unable)
-        return came
+    roots = roots_of(map(str, runs))
+    left = outstanding(runs, to, again=again) if incremental else None
+    if left is not None:
+        _print_before(left)
+        for line in left.newer:
+            came.skipped(line)
+        roots = [str(folder) for folder in left.folders]
     begin = primitives.monotonic()
-    files = [file for _, of in readable for file in of]
+    files: list[Path] | None = None
+    if few(roots, judging.FEW):
+        files = _looked_at(roots, came)
+        if not files and left is not None and left.before:
+            if came.unable:
+                nothing_judged(to, came.unable, before=True)
+            came.stays(_report_of(to))
+            return came
+        if not files:
+            nothing_judged(to, came.unable)
+            return came
     if not is_there():  # the settings of one that is there are its owner's, and stay as they are
-        brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
+        is_little = files is not None and sum(file.stat().st_size for file in files) < _LITTLE
+        brief = BRIEF if is_little else {}
         settings = {**JUDGING, **brief, **settings}
     spark = _session(master, settings)
-    out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
-    verdict = judge(spark, runs, to, unreadable=came.skipped)
+    what = "more files than are looked at one by one" if files is None else f"{len(files)} files"
+    out().print(f"judging  {what} with Spark {spark.version} on {master}")
+    note = _print_note if files is None else None  # of a few, it has been printed
+    with Progress(spark, _print_progress):
+        verdict = judge(spark, runs, to, unreadable=came.skipped, note=note, incremental=incremental, again=again)
     if verdict.summary:
         shown = _report_of(to)
         came.add(verdict, shown)
         _print_all(verdict, shown, to, begin)
     return came
+
+
+def _looked_at(roots: Sequence[str], came: Came) -> list[Path]:
+    """The files of all runs that can be judged. Prints what is to be known of each."""
+    from reactive_runtime.spark._verdict.sources import notes_of
+    from reactive_runtime.testing.trace import check_files, different_runs, run_folders
+
+    found = different_runs([run for folder in roots for run in run_folders(folder)], came.skipped, _print_note)
+    for line in notes_of(found):
+        _print_note(line)
+    files: list[Path] = []
+    for held in found:
+        try:
+            files += check_files(held.folder)
+        except TraceError as error:
+            came.skipped(error)
+    return files
+
+
+def _print_progress(line: str) -> None:
+    out().print(f"working  {line}", soft_wrap=True)
+
+
+def _print_note(line: str) -> None:
+    out().print(f"note     {line}", style="yellow", soft_wrap=True)
+
+
+def _estimated(runs: Sequence[Path], master: str, settings: Mapping[str, str], came: Came) -> int:
+    """Print what a verdict would cost; the number of runs that would be judged."""
+    from reactive_runtime.spark import estimate
+
+    spark = _session(master, settings)
+    cost = estimate(spark, runs, came.skipped)
+    size, memory = cost.size / 1e6, max(cost.memory / 1e6, 1)
+    what = f"{cost.runs:,} run(s), {cost.files:,} files, {cost.rows:,} records, {size:,.1f} MB"
+    out().print(f"dry run  {what}", soft_wrap=True)
+    side = min(cost.tasks, cost.cores)
+    held = f"{side} side by side, each with {memory:,.0f} MB of records at most"
+    out().print(f"tasks    {cost.tasks:,} that judge, {held}", soft_wrap=True)
+    out().print(f"estimate {max(cost.seconds, 1):,.0f} s if no other work runs on {cost.cores} cores", soft_wrap=True)
+    out().print(f"plan     {cost.plan}", soft_wrap=True)
+    return cost.runs
+
+
+def _print_before(left: Outstanding) -> None:
+    """A line on the runs that were judged before."""
+    if left.before:
+        new = f"{len(left.folders):,} to judge" if left.folders else "nothing is new"
+        out().print(f"before   {len(left.before):,} run(s) were judged before; {new}", soft_wrap=True)
+    if left.older:
+        first = min(left.older)
+        from reactive_runtime.judging import RULES_VERSION
+
+        rules = left.entries[first].rules
+        more = f" and {len(left.older) - 1:,} more" if len(left.older) > 1 else ""
+        said = f"{first}{more}: judged by an older version of the rules ({rules}, this is {RULES_VERSION})"
+        out().print(f"note     {said}: add --again to judge them again", style="yellow", soft_wrap=True)
 
 
 def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
@@ -272,11 +397,11 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
     from reactive_runtime.spark import follow
 
     spark = _session(master, settings)
-    out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
+    out().print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def on_judged(verdict: Verdict) -> None:
         runs = sorted({item["run"] for item in verdict.summary})
-        out.print(f"judged   {', '.join(runs)}", soft_wrap=True)
+        out().print(f"judged   {', '.join(runs)}", soft_wrap=True)
         shown = _report_of(to)
         came.add(verdict, shown)
         _print_all(verdict, shown, to, None)
@@ -288,7 +413,7 @@ def _report_of(to: Path) -> Report:
     """The tables of the report on that verdict, from which the table and the exit status here come too."""
     from reactive_runtime.report import load
 
-    return load(to)
+    return load(to, history=False)
 
 
 def print_unseen(findings: Mapping[str, Finding]) -> None:
@@ -296,12 +421,12 @@ def print_unseen(findings: Mapping[str, Finding]) -> None:
     rows = [item for item in grouped(findings) if item[0].unseen and item[0] is not State.RECORDED]
     if not rows:
         return
-    table = Table(title="what was not looked at", title_justify="left")
+    table = titled("what was not looked at")
     for title in ("state", "scenarios", "why"):
         table.add_column(title)
     for state, why, names in rows:
         table.add_row(state.value, ", ".join(names), why, style="yellow")
-    out.print(table)
+    out().print(table)
 
 
 def _print_all(verdict: Verdict, report: Report, to: Path, begin: float | None) -> None:
@@ -309,25 +434,25 @@ def _print_all(verdict: Verdict, report: Report, to: Path, begin: float | None) 
     print_unseen(report.findings)
     _print_verdict(verdict)
     for regression in verdict.regressions:
-        out.print(f"slower   {in_words(regression)}", style="yellow", soft_wrap=True)
-    out.print(f"plan     {verdict.plan}", soft_wrap=True)
+        out().print(f"slower   {in_words(regression)}", style="yellow", soft_wrap=True)
+    out().print(f"plan     {verdict.plan}", soft_wrap=True)
     took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
-    out.print(f"verdict  {to}{took}", soft_wrap=True)
+    out().print(f"verdict  {to}{took}", soft_wrap=True)
     if verdict.clean and report.state is State.STUCK:
-        out.print(f"STUCK    no rule was broken in what there is; {report.unseen}", style="bold red", soft_wrap=True)
+        out().print(f"STUCK    no rule was broken in what there is; {report.unseen}", style="bold red", soft_wrap=True)
     elif verdict.clean and report.unseen:
         said = f"INCOMPLETE no rule was broken in what there is; {report.unseen}"
-        out.print(said, style="bold yellow", soft_wrap=True)
+        out().print(said, style="bold yellow", soft_wrap=True)
     elif verdict.clean:
-        out.print("clean    no rule was broken", style="green")
+        out().print("clean    no rule was broken", style="green")
     else:
         rules = ", ".join(violation["rule"] for violation in verdict.violations)
-        out.print(f"BROKEN   rule {rules}", style="bold red")
+        out().print(f"BROKEN   rule {rules}", style="bold red")
 
 
 def _print_summary(verdict: Verdict, report: Report) -> None:
     states = {row.scenario: row.finding.state.value for row in report.rows}
-    table = Table(title="what was judged", title_justify="left")
+    table = titled("what was judged")
     names = {
         "scenario": "scenario",
         "subscriptions": "subscriptions",
@@ -343,7 +468,7 @@ def _print_summary(verdict: Verdict, report: Report) -> None:
     table.add_column("state")
     for row in verdict.summary:
         table.add_row(*(_cell(key, row[key]) for key in names), states.get(row["scenario"], "-"))
-    out.print(table)
+    out().print(table)
 
 
 def _cell(key: str, value: object) -> str:
@@ -358,13 +483,13 @@ def _print_verdict(verdict: Verdict) -> None:
     from reactive_runtime.testing._rule_checks import RULES
 
     broken = {violation["rule"]: violation for violation in verdict.violations}
-    table = Table(title="rule by rule", title_justify="left")
+    table = titled("rule by rule")
     for title in ("rule", "asks", "broken", "subscriptions"):
         table.add_column(title, justify="right" if title in ("broken", "subscriptions") else "left")
     for rule, asks in RULES.items():
         found = broken.get(rule)
         counts = (f"{found['count']:,}", f"{found['subscriptions']:,}") if found else ("-", "-")
         table.add_row(rule, asks, *counts, style="red" if found else None)
-    out.print(table)
+    out().print(table)
     for breach in verdict.examples.values():
-        out.print(str(breach), soft_wrap=True)
+        out().print(str(breach), soft_wrap=True)

@@ -66,7 +66,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
             judged = judge_runs([run])
             records += sum(parquet.read_metadata(file).num_rows for file in holds(run).files)
             for breach in shown([run], judged) if show else ():
-                out.print(str(breach), soft_wrap=True)
+                out().print(str(breach), soft_wrap=True)
         except TraceError as error:
             came.unable.append(str(error))
             unable(error)
@@ -74,7 +74,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
             continue
         for name, failed in _never_completed(judged.subscriptions):
             what = f"no stream of it has completed, {failed:,} ended with an error: is that what it should do?"
-            out.print(f"note     {name}: {what}", style="yellow", soft_wrap=True)
+            out().print(f"note     {name}: {what}", style="yellow", soft_wrap=True)
         came.violations[run] = _rows(judged.violations)
         names: list[Any] = judged.subscriptions.column("scenario").unique().to_pylist()
         came.judged[run] = {name: set() for name in names}
@@ -90,11 +90,11 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
     rules = sorted({rule for rows in came.violations.values() for _, _, rule, *_ in rows})
     if rules:
         with_seed = "" if seed is None else f", with seed {seed}"
-        out.print(f"BROKEN   rule {', '.join(rules)}{with_seed}; {took}", style="bold red", soft_wrap=True)
+        out().print(f"BROKEN   rule {', '.join(rules)}{with_seed}; {took}", style="bold red", soft_wrap=True)
     elif came.violations and state is not State.CLEAN:
-        out.print(f"INCOMPLETE no rule was broken in what was judged; {took}", style="bold yellow", soft_wrap=True)
+        out().print(f"INCOMPLETE no rule was broken in what was judged; {took}", style="bold yellow", soft_wrap=True)
     elif came.violations:
-        out.print(f"clean    no rule was broken; {took}", style="green", soft_wrap=True)
+        out().print(f"clean    no rule was broken; {took}", style="green", soft_wrap=True)
     return came
 
 
@@ -109,7 +109,7 @@ def agree(here: AtOnce, verdict: Path) -> None:
                 f" {_only('in Spark', theirs - mine)}: one of them has a fault, please report it with the run"
             )
         count += mine.total()
-    out.print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
+    out().print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
 
 
 def violations_of(run: Path, verdict: Path) -> Rows:

@@ -27,6 +27,7 @@ import typer
 from reactive_runtime._cli._exits import INCOMPLETE, UNUSABLE
 from reactive_runtime._cli.console import fault
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime._support.this_process import on_sigterm
 
 __all__ = ["Stop", "watched"]
 
@@ -65,8 +66,8 @@ class Stop:
             self._then = outer
 
     def listen(self) -> None:
-        """From now on, SIGTERM (and SIGINT, where nothing watches) comes here."""
-        signal.signal(signal.SIGTERM, self._signalled)
+        """From now on, SIGTERM (and SIGINT, where nothing watches) comes here, and not to children of this process."""
+        on_sigterm(self._signalled)
         signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self._signalled)
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
@@ -105,8 +106,8 @@ def watched(work: Callable[[], object], what: str = "the load", then: str = _LOA
         status = left.exit_code
         raise
     finally:
-        with contextlib.suppress(OSError, ValueError):  # the reader has gone, or a scenario has closed it
-            for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # a scenario may have set one to None
+            with contextlib.suppress(OSError, ValueError):  # the reader has gone, or a scenario has closed it
                 stream.flush()
         os.write(said, bytes([status]))
 
