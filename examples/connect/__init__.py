@@ -1,0 +1,1 @@
+"""Programs with the systems that a back-end runs; each file is a program."""
