@@ -5,7 +5,7 @@
     class TestMyPublisher(PublisherVerification):
         def create_publisher(self, elements): ...
 
-pytest finds the checks by themselves, under the names of the original kit for the JVM. The kit imports the interfaces,
+pytest collects the checks, under the names of the original kit for the JVM. The kit imports the interfaces,
 the rules and the standard library, so that it judges any implementation.
 """
 

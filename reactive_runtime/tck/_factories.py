@@ -186,7 +186,7 @@ class PublisherFactory(Verification, Generic[T]):
         return self._offered(env, "create_publisher_failing_after", self.create_publisher_failing_after, elements)
 
     def _offered(self, env: TestEnvironment, name: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
-        """What a factory makes that need not be defined."""
+        """The publisher of an optional factory."""
         made = env.call(f"{name}({', '.join(map(str, arguments))})", factory, *arguments, rule=FACTORY)
         if made is None:
             env.skip(f"{name} returned None: there is none to test")

@@ -20,7 +20,7 @@ from reactive_runtime.tck._running.environment import TestEnvironment
 from reactive_runtime.tck._running.failures import ConformanceError, NotVerified, described, outside
 from reactive_runtime.tck._running.settings import TIMEOUTS, VARIABLES, Settings
 
-__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "check"]
+__all__ = ["Check", "Outcome", "Skipped", "Status", "Verification", "by_number", "check"]
 
 V = TypeVar("V", bound="Verification")
 
@@ -60,7 +60,7 @@ class Check:
 class Outcome:
     """The outcome of one check; `why` is empty if it passed.
 
-    A check that is "not run" did not begin, or did not come to its end: it says nothing of the implementation.
+    A check that is "not run" did not begin, or did not end: it says nothing of the implementation.
 
     `rule` is the rule that was broken, if the check failed: its own, or another one that it saw broken. It is empty if
     there was nothing to judge: a factory failed.
@@ -342,5 +342,10 @@ def _check_of(name: str, rule: str) -> Check:
 
 
 def _order(item: Check) -> tuple[object, ...]:
-    chapter, _, number = item.rule.partition(".")
-    return (int(chapter), int(number), not item.original, item.name)
+    return (*by_number(item.rule), not item.original, item.name)
+
+
+def by_number(rule: str) -> tuple[str, int]:
+    """The key that sorts rules: the chapters of the specification, and behind them those with letters."""
+    chapter, _, number = rule.partition(".")
+    return chapter, int(number)

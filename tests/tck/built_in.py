@@ -12,6 +12,8 @@ from functools import cache, partial
 from threading import Barrier
 from typing import Any
 
+from declared.values import queue_with
+
 from reactive_runtime import MAX_DEMAND, Disposable, Emitter, Flow
 from reactive_runtime._core.fusion.subscription import PulledSubscription
 from reactive_runtime._core.queues.prefetch_queue import PrefetchQueue
@@ -169,6 +171,7 @@ OPERATORS = [
     through("zip", lambda flow: Flow.zip(flow.subscribe_on(pool()), Flow.range(HUGE)).map(min)),
     through("concat_map", lambda flow: flow.subscribe_on(pool()).concat_map(Flow.just), IN_MEMORY),
     through("map_parallel", lambda flow: flow.map_parallel(same, pool(), concurrency=4), IN_MEMORY),
+    through("map_parallel, auto", lambda flow: flow.map_parallel(same, pool(), concurrency="auto"), IN_MEMORY),
     through("map_parallel of coroutines", lambda flow: flow.map_parallel(same_async, concurrency=4), IN_MEMORY),
     through("timeout", lambda flow: flow.timeout(60, clock=timer())),
     through("flat_map", lambda flow: flow.flat_map(Flow.just, concurrency=2), IN_MEMORY),
@@ -177,6 +180,9 @@ OPERATORS = [
         lambda flow: flow.flat_map(lambda n: Flow.just(n).subscribe_on(pool()), concurrency=1),
         IN_MEMORY,
     ),
+    through("partition", lambda flow: Flow.merge(*flow.partition(lambda n: True))),
+    through("balance", lambda flow: Flow.merge(*flow.balance(2, prefetch=1))),
+    BuiltIn("from_queue", lambda n: Flow.defer(lambda: Flow.from_queue(queue_with(*range(n), None))), IN_MEMORY),
     BuiltIn("from_async", lambda n: Flow.from_async(lambda: counting(n))),
     BuiltIn("create", lambda n: Flow.create(lambda emitter: emit_all(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
     BuiltIn("SubmissionPublisher", lambda n: Fed(partial(submitted, n)), IN_MEMORY),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from searching import one_pair_each_by_day
 from small_publisher import Publisher, Subscription
 
 from reactive_runtime.tck import Check, Outcome
@@ -272,21 +273,21 @@ def test_the_status_is_the_verdict_also_where_nothing_listens(folder: Path) -> N
     assert (folder / "status").read_text().strip() == "1"
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&- >&-", ">&- 2>&-"])
-@pytest.mark.parametrize(("target", "status"), [("mine:leaves_threads", 0), ("mine:exits", 1), ("mine:nothing", 2)])
-def test_the_status_is_the_verdict_where_standard_streams_are_closed(
-    folder: Path, closed: str, target: str, status: int
-) -> None:
+STATUSES = {"mine:leaves_threads": 0, "mine:exits": 1, "mine:nothing": 2}
+
+
+@pytest.mark.parametrize(("target", "closed"), one_pair_each_by_day(STATUSES, [">&-", "<&- >&-", ">&- 2>&-"]))
+def test_the_status_is_the_verdict_where_standard_streams_are_closed(folder: Path, target: str, closed: str) -> None:
     command = f"{sys.executable} -m reactive_runtime tck {target} {' '.join(QUICK)} {closed}"
     done = subprocess.run(["bash", "-c", command], cwd=folder, timeout=100, check=False, capture_output=True)
-    assert done.returncode == status, done.stderr
+    assert done.returncode == STATUSES[target], done.stderr
 
 
-@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
-@pytest.mark.parametrize(("target", "status"), [("shows_no_text", 0), ("shows_no_text_twice", 1)])
+@pytest.mark.parametrize(("encoding", "status"), one_pair_each_by_day(["utf-8:strict", "ascii", "latin-1"], [1, 0]))
 def test_what_an_encoding_has_not_is_escaped(
-    folder: Path, encoding: str, target: str, status: int, monkeypatch: pytest.MonkeyPatch
+    folder: Path, encoding: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    target = "shows_no_text_twice" if status else "shows_no_text"
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
     command = [sys.executable, "-m", "reactive_runtime", "tck", f"mine:{target}", *QUICK]
     done = subprocess.run(command, cwd=folder, timeout=100, check=False, capture_output=True)

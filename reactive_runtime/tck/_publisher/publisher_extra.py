@@ -41,7 +41,7 @@ TURNS = 2
 
 LONGEST_RACE = 30.0
 """Seconds after which a race ends: a request that waits in a loop has steps without end. After half of them the race
-leaves out more and more steps, so that it comes to the end of a long request."""
+leaves out more and more steps, so that it reaches the last steps of a long request."""
 
 IN_VAIN = 2
 """After waits in vain in so many races, the kit knows them to be in vain: in one race a thread may have been late."""

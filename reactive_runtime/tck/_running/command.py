@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reactive_runtime.errors import TargetError
-from reactive_runtime.rules import RULES
 from reactive_runtime.tck._running.busy_calls import FRAMES
 from reactive_runtime.tck._running.child import LOST, STACKS, Begun, LastCalls, Start, Target, end_group, run
 from reactive_runtime.tck._running.environment import FEW, TOO_MANY
-from reactive_runtime.tck._running.failures import KIT
+from reactive_runtime.tck._running.failures import KIT, asked
 from reactive_runtime.tck._verification import Check, Outcome, Status
 
 __all__ = ["BUDGET", "MEMORY", "Begun", "NoVerdictError", "Progress", "Target", "judged"]
@@ -299,7 +298,7 @@ class _Run:
 
 def _failure(seen: str, rule: str | None) -> str:
     """The text of a failure of a check whose process has ended."""
-    return f"{f'rule {rule}: {RULES[rule]}' if rule else 'there is nothing to judge'}\n  seen: {seen}"
+    return f"{asked(rule)}\n  seen: {seen}"
 
 
 def _written(stacks: Any) -> str:

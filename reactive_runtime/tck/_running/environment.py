@@ -1,7 +1,7 @@
 """One trial of one check: it notes signals and calls, waits for them, and reports what is wrong.
 
-A trial runs the body of its check on a thread of its own, and watches it. If a factory, `subscribe`, `request` or
-`cancel` does not return within `call_timeout`, the trial names it and leaves the thread behind.
+`run` starts a thread for the *body* of the check, and is itself the *watch*: in turns, it looks whether a call of the
+implementation hangs (`call_timeout`). Then the trial names it, and leaves the thread behind. A *verification* has many.
 
 Every signal takes the one lock of the trial, adds a note, and wakes the threads that wait. A breach that a publisher's
 thread finds is a *fault*: it fails the check on the thread of its body.
@@ -45,12 +45,12 @@ from reactive_runtime.tck._running.settings import Settings
 __all__ = ["CALLS", "FEW", "LONG_ENOUGH", "TOO_MANY", "TURN", "Calls", "TestEnvironment", "started"]
 
 Moment = tuple[float, float]
-"""A time in seconds, and the seconds by which the turns of the watch had come late until then."""
+"""A time in seconds, and the sum of the seconds by which turns of the watch had come late until then."""
 
 T = TypeVar("T")
 
 KEPT = 40
-"""The number of signals that a trial remembers, the last ones; a failure shows them."""
+"""A failure shows so many of the last signals."""
 
 LONG_ENOUGH = 2.0
 """Seconds that a check of many elements may take."""
@@ -59,10 +59,10 @@ TURN = 0.05
 """Seconds of one turn: a thread of the kit that waits for 1 s waits for 20 turns."""
 
 LONGEST = 3
-"""A timeout takes at most so many times as long as it says, if turns come late."""
+"""The timeout of a call grows to at most so many times its value if the turns of the watch come late."""
 
 BRIEF = 0.05
-"""Seconds of a call from which on a failure mentions it."""
+"""A failure mentions a call that has lasted for more seconds than this."""
 
 FACTORY_TIMES = 5
 """A factory may take so many times `call_timeout`: it may compute, or fill a buffer, and breaks no rule by that."""
@@ -71,18 +71,18 @@ ENDLESS_TIMES = 5
 """A call may signal an endless stream for so many times the sum of `default_timeout` and `call_timeout`."""
 
 FEW = 10_000
-"""A factory that was asked for more elements than this may be slow because it makes all of them beforehand."""
+"""A factory that is slow for more elements than this may make all of them beforehand."""
 
 TOO_MANY = "max_elements_from_publisher, or --max-elements, says how many elements a publisher can have"
 
 KNOWN_TO_SPIN = 2
-"""After so many calls of one name that spun, the next ones count as hanging after a fifth of `call_timeout`."""
+"""If so many calls of one name computed without end, the next ones count as hanging after a fifth of `call_timeout`."""
 
 LEFT = 0.4
-"""In a check that has failed, a call that computes for this share of its time counts as one without end."""
+"""After a failure, a call computes without end if it has done so, and not signalled, for this share of its timeout."""
 
 ENDING = 0.2
-"""Seconds that the trial waits for a thread that spins, after it has raised `Over` there."""
+"""Seconds that the trial waits for such a call to end, after it has raised `Over` in its thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call into the implementation that is under way; `rule` is the one that it breaks if it does not return."""
+    """A call into the implementation that is under way. It breaks `rule` if it does not return."""
 
     text: str
     thread: str
@@ -117,16 +117,16 @@ def started(act: Callable[[], object], name: str) -> threading.Thread:
 
 
 class Calls:
-    """Hears of each call into the implementation. A process whose parent listens replaces `CALLS` by an heir.
+    """Hears of each call into the implementation; does nothing. The child of the command replaces `CALLS`, to report.
 
-    `rule` is the one that the call breaks if it does not return; it is empty for a call of a factory.
+    The call breaks `rule` if it does not return; `rule` is empty for a call of a factory.
     """
 
     def begins(self, text: str, rule: str) -> None:
         """A call into the implementation begins."""
 
     def is_inside(self, text: str, rule: str) -> None:
-        """A call has returned, and this one is still under way; none, if the text is empty."""
+        """A call has returned, and the call `text` is still under way; no call is if `text` is empty."""
 
 
 CALLS = Calls()
@@ -149,18 +149,18 @@ class TestEnvironment:
         self._names = 0  # lock; the number of names given
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()  # lock
         self.elements = MAX_DEMAND  # of the publisher of this trial; set before the factory runs
-        self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
-        self.over: bool = False  # lock for writing; set once
+        self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); likewise
+        self.over: bool = False  # lock for writing; becomes True once, and any thread may read it
         self._original = Original()
-        self._here = threading.local()  # in_vain: seconds of the last wait of this thread, if it was in vain
-        self.hung: dict[str, str] = {}  # the failures of factories that hung, by name; the verification owns it
-        self.spins: dict[str, int] = {}  # lock; the number of calls that spun, by name; the verification owns it
-        self.asked = 0  # elements that a factory was asked for last; the thread that calls it owns it
-        self.when = "in an earlier check"  # when a factory hung, for later checks; set before the trial begins
+        self._here = threading.local()  # in_vain: the timeout of the last wait of this thread, if that came in vain
+        self.hung: dict[str, str] = {}  # failures of factories that hung, by name, in all trials of the verification
+        self.spins: dict[str, int] = {}  # lock; calls that computed without end, by name; of all trials likewise
+        self.asked = 0  # elements that the last factory was called for; its caller writes, the watch reads later
+        self.when = "in an earlier check"  # a phrase for later checks, if a factory hangs; set before the trial begins
         self.factory_timeout: float = FACTORY_TIMES * settings.call_timeout  # likewise
         self._left_behind = False  # lock; whether a call hung: then the body makes no further one
         self._endless = False  # lock; whether a call signalled without end: its next signal ends its thread
-        self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set at first
+        self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the body runs
 
     # -- noting ------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class TestEnvironment:
         """Note a signal or a call of this thread.
 
         Raises:
-            Over: The check is over, and the call that signals did not end.
+            Over: A call signals without end, and the check has failed by that.
         """
         self._original.only()
         with self.lock:
@@ -217,7 +217,7 @@ class TestEnvironment:
     # -- judging -----------------------------------------------------------------------------------------------
 
     def failure(self, seen: str, rule: str = "", *, observed: bool = False, missing: bool = False) -> ConformanceError:
-        """Make a failure that names `rule`, or else the check's own, with the signals up to now."""
+        """Make a failure that names `rule`, or else the check's own. `ConformanceError` explains the two flags."""
         return ConformanceError(self._named(rule), seen, self.signals(), observed=observed, missing=missing)
 
     def fail(self, seen: str, rule: str = "") -> NoReturn:
@@ -235,13 +235,13 @@ class TestEnvironment:
             self.fail(seen, rule)
 
     def due(self, came: object, seen: str, rule: str = "") -> None:
-        """Fail with `seen` unless the signals `came` that were due; says how long this thread waited for them."""
+        """Fail with `seen`, and the time that this thread waited, unless the signals that were due `came`."""
         self.verify()
         if not came:
             raise self.failure(f"{seen}{self._waited()}", rule, missing=True)
 
     def _waited(self) -> str:
-        """How long this thread has waited in vain, and the setting for that; empty if it did not."""
+        """The timeout that this thread has waited for in vain, and its setting; empty if it did not."""
         limit: float | None = getattr(self._here, "in_vain", None)
         if limit is None:
             return ""
@@ -251,7 +251,7 @@ class TestEnvironment:
     def fault(self, seen: str, rule: str = "", *, must: bool = True) -> None:
         """Note a fault, from any thread; the first one fails the check.
 
-        `must` is False for a fault that breaks no rule outside of this check; one that does comes before it.
+        `must` is False for a fault that is none in other checks. A later fault with `must` takes its place.
         """
         with self.lock:
             first = self._fault is None or (must and not self._fault.observed)
@@ -281,7 +281,7 @@ class TestEnvironment:
     # -- waiting -----------------------------------------------------------------------------------------------
 
     def happens(self, condition: Callable[[], object], timeout: float | None = None) -> bool:
-        """Wait until `condition`, looked at under the lock, holds; True if it does in time (`default_timeout`)."""
+        """Wait until `condition` holds, which runs with the lock; True if it does in time (`default_timeout`)."""
         timeout = self.settings.default_timeout if timeout is None else timeout
         with self.lock:
             in_time = self._waits(lambda: self._fault is not None or condition(), timeout)
@@ -295,9 +295,9 @@ class TestEnvironment:
             self._waits(condition, timeout)
 
     def _waits(self, condition: Callable[[], object], timeout: float) -> bool:
-        """Wait for `condition`, with the lock; False when this thread has had as many turns as the timeout has.
+        """Wait for `condition`, with the lock; False after as many turns as the timeout has.
 
-        A late turn counts as one in time: on a busy machine the threads of the implementation are as late.
+        A late turn counts as one in time, however late: on a busy machine the implementation is as late.
         """
         left = timeout
         while not condition():
@@ -315,7 +315,7 @@ class TestEnvironment:
     def _passed(self, since: Moment) -> float:
         """The seconds since then, less those by which the turns of the watch came late. With the lock.
 
-        A third of all seconds at least: the implementation itself may delay the turns of the watch.
+        A third of all seconds at least (`LONGEST`): the implementation itself may delay the turns of the watch.
         """
         began, late = since
         passed = time.monotonic() - began
@@ -360,7 +360,7 @@ class TestEnvironment:
     # -- calling out -------------------------------------------------------------------------------------------
 
     def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
-        """Call into the implementation; any error that it raises fails the check, by `rule`."""
+        """Call into the implementation; its errors fail the check, by `rule`. After a call has hung: raise `Over`."""
         observed = rule not in ("", FACTORY)
         with self.lock:
             if self._left_behind:
@@ -393,14 +393,14 @@ class TestEnvironment:
         return f"; {TOO_MANY}" if rule == FACTORY and self.asked > FEW else ""
 
     def call_inside(self, text: str, function: Callable[..., object], /, *arguments: Any, rule: str = "") -> None:
-        """As `call`, inside a signal or on another thread than the check's: notes a fault, and raises nothing."""
+        """As `call`, inside a signal or on another thread than the body's: notes a fault where `call` fails."""
         try:
             self.call(text, function, *arguments, rule=rule)
         except ConformanceError as failure:
             self.fault(failure.seen, failure.rule)
 
     def refuses_none(self, text: str, function: Callable[[Any], object]) -> None:
-        """`function(None)`, called `text`, raises TypeError, and nothing else does."""
+        """Fail unless `function(None)`, called `text`, raises TypeError."""
         with self.calling(text):
             try:
                 function(None)
@@ -426,7 +426,7 @@ class TestEnvironment:
 
     @contextlib.contextmanager
     def calling(self, text: str, rule: str = "") -> Iterator[None]:
-        """Inside, this thread runs code of the implementation: the watch may find that it hangs."""
+        """A block in which this thread runs code of the implementation: the watch may find that it hangs."""
         token, place = object(), Place()
         CALLS.begins(text, self._named(rule))
         with self.lock:
@@ -468,7 +468,7 @@ class TestEnvironment:
                     with self.lock:
                         self._left_behind = True
                     if not any(isinstance(item, ConformanceError) for item in outcome):  # else it hangs in cleaning up
-                        outcome = [self._judged(hanging)]  # a breach may be why: an element that was not requested
+                        outcome = [self._judged(hanging)]  # an earlier breach may be the cause
                     break
         finally:
             self._close()
@@ -499,7 +499,7 @@ class TestEnvironment:
             return error
         if isinstance(error, Over):
             return self.failure("it signals without end")
-        failure = self.failure(f"the check was left by {described(error)}", FACTORY)  # what the verification defines
+        failure = self.failure(f"the check was left by {described(error)}", FACTORY)  # by a member of the verification
         failure.__cause__ = error
         return failure
 
@@ -527,19 +527,19 @@ class TestEnvironment:
         return list({call.place.thread: call for call in self._calls.values()}.values())
 
     def _that_hangs(self) -> _Call | None:
-        """A call that has not returned in time; first one that computes, since others may wait for it."""
+        """A late call. One that computes, and has used half of its timeout, goes first: the others may wait for it."""
         late = self._late_calls()
         if not late:
             return None
         return next(filter(_spins, self._late_calls(0.5)), late[0])
 
     def _late_calls(self, share: float = 1.0) -> list[_Call]:
-        """The innermost calls that have used this share of their time, or more, since the last signal."""
+        """The innermost calls that have lasted for this share of their timeout since they began and the last signal."""
         since = [(call, max(call.since, self._last_signal)) for call in self._innermost()]
         return [call for call, begin in since if self._passed(begin) > share * self._limit(call)[0]]
 
     def _limit(self, call: _Call) -> tuple[float, str]:
-        """Seconds after which a call hangs, and the setting for that."""
+        """The timeout of a call in seconds, and its setting."""
         limit = self.settings.call_timeout
         if call.rule == FACTORY:
             return self.factory_timeout, f"{FACTORY_TIMES} times call_timeout"
@@ -551,7 +551,7 @@ class TestEnvironment:
         """End the calls that compute without end: each would slow down all other threads.
 
         A call that waits goes on waiting: it costs nothing, and its thread may have a lock. `note` ends a call that
-        signals: an exception in the middle of the kit could leave a lock behind.
+        signals without end: raised elsewhere in the kit, `Over` could leave a lock held.
         """
         with self.lock:  # with it, no thread leaves a call, and no other thread gets its ident
             inner = self._innermost()
@@ -565,12 +565,12 @@ class TestEnvironment:
             time.sleep(self.settings.default_poll_timeout)  # without the lock: the thread may need it to end
 
     def _has_no_end(self, call: _Call) -> bool:
-        """Whether it computes, and has not signalled for `LEFT` of its time. With the lock."""
+        """Whether it computes, and has not signalled for `LEFT` of its timeout. With the lock."""
         since = max(call.since, self._signalled.get(call.place.thread, call.since))
         return self._passed(since) > LEFT * self._limit(call)[0] and _spins(call)
 
     def _without_bound(self) -> bool:
-        """Whether the stream is endless, and all of it was requested; checks cancel such a stream early."""
+        """Whether the stream is endless, and a subscriber has requested all of it."""
         subscribers = list(self._subscribers) if self.elements == MAX_DEMAND else []
         return any(getattr(item, "demand", 0) == MAX_DEMAND for item in subscribers)
 

@@ -9,10 +9,11 @@ from unittest import SkipTest
 
 from reactive_runtime._support import shown as _texts
 from reactive_runtime.rules import RULES
+from reactive_runtime.tck._adapters.meanings import MEANINGS
 
 __all__ = [
-    "COROUTINE", "FACTORY", "KIT", "ConformanceError", "FactoryError", "NotVerified", "Over", "described", "outside",
-    "same", "shown",
+    "COROUTINE", "FACTORY", "KIT", "ConformanceError", "FactoryError", "NotVerified", "Over", "asked", "described",
+    "outside", "same", "shown",
 ]  # fmt: skip
 
 E = TypeVar("E", bound=BaseException)
@@ -43,9 +44,13 @@ class ConformanceError(AssertionError):
         self.signals = signals
         self.observed = observed
         self.missing = missing
-        asks = f": {RULES[rule]}" if rule in RULES else ""
-        head = f"rule {rule}{asks}" if rule else "there is nothing to judge"
-        super().__init__(f"{head}\n  seen: {seen}\n{signals}".rstrip())
+        super().__init__(f"{asked(rule)}\n  seen: {seen}\n{signals}".rstrip())
+
+
+def asked(rule: str | None) -> str:
+    """The head of a failure: the rule, and what it says."""
+    says = RULES.get(rule or "") or MEANINGS.get(rule or "")
+    return f"rule {rule}{f': {says}' if says else ''}" if rule else "there is nothing to judge"
 
 
 class NotVerified(SkipTest):

@@ -64,7 +64,7 @@ class HeldCall:
         self.reached: bool = False
         self.ended: bool = False
         self.wrong: str | None = None
-        """What it did instead of returning normally."""
+        """How it ended, if it did not return normally."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:

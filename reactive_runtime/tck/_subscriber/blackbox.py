@@ -28,7 +28,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     """Checks of a subscriber as it is."""
 
     def create_subscriber(self) -> Subscriber[T]:
-        """A new subscriber, which requests by itself, or when `trigger_request` makes it.
+        """A new subscriber, which requests without help, or when `trigger_request` makes it.
 
         Returns:
             The subscriber. It has to be defined by the subclass.
@@ -36,10 +36,10 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self)")
 
     def trigger_request(self, subscriber: Subscriber[T]) -> None:
-        """Make `subscriber` request something. By default it does nothing: the subscriber requests by itself.
+        """Make `subscriber` request something. Does nothing by default: the subscriber requests without help.
 
         Args:
-            subscriber: What `create_subscriber` made.
+            subscriber: A result of `create_subscriber`.
         """
 
     def _subscriber(self, env: TestEnvironment) -> Subscriber[T]:
@@ -55,7 +55,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         return stage, self._first_request(env, stage)
 
     def _first_request(self, env: TestEnvironment, stage: Stage[T]) -> int:
-        """What it requests first; a subscriber that cancels instead wants nothing."""
+        """The number that it requests first; a subscriber that cancels instead wants nothing."""
         env.call("trigger_request(subscriber)", self.trigger_request, stage.subscriber)
         env.happens(lambda: stage.publisher.requests or stage.publisher.cancels)
         if stage.publisher.cancels and not stage.publisher.requests:

@@ -238,7 +238,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
         """Wait for the puppet.
 
         Returns:
-            What the subscriber registered.
+            The puppet that the subscriber registered.
 
         Raises:
             ConformanceError: It did not call `register_on_subscribe` in time.
@@ -264,7 +264,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
         """Wait for the subscriber to register an element.
 
         Args:
-            expected: What it is equal to.
+            expected: The element that it is equal to.
 
         Raises:
             ConformanceError: No element was registered in time, or another one.

@@ -30,8 +30,8 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         """A new subscriber that registers with `probe` each signal it gets.
 
         Args:
-            probe: What the subscriber calls: `register_on_subscribe` with a puppet in its `on_subscribe`, and
-                `register_on_next`, `register_on_error` and `register_on_complete` in its other signals.
+            probe: The subscriber calls its `register_on_subscribe` with a puppet in `on_subscribe`, and its
+                `register_on_next`, `register_on_error` and `register_on_complete` in the other signals.
 
         Returns:
             The subscriber. It has to be defined by the subclass.

@@ -1,0 +1,1 @@
+"""The parts of the kit for adapters. `adapters` imports this; start at `description`, then `verification`."""
