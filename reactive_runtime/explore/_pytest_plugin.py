@@ -10,7 +10,7 @@ import re
 import zlib
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -18,6 +18,8 @@ from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, explore, replay
 from reactive_runtime.explore._explore_command import saved, token_in
 from reactive_runtime.explore._instrument.code_patcher import assertions_explained
+from reactive_runtime.explore._standins.instrumented import Location
+from reactive_runtime.explore._standins.patching import READ
 
 __all__ = ["explore_test"]
 
@@ -66,10 +68,14 @@ def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> Result
     pytest.fail(f"fails under a schedule that was written to {file}:\n{_why(result)}", pytrace=False)
 
 
+_COLLECTING: Final = ("capsys", "capsysbinary", "capfd", "capfdbinary", "recwarn")
+"""Fixtures of pytest that collect what a test does; `caplog` does so too, and keeps it elsewhere."""
+
+
 class _Fixtures:
     """The fixtures of a test, those of function scope anew for each schedule.
 
-    Those of a wider scope, and pytest's own (`tmp_path`, `monkeypatch`), are set up once.
+    Those of a wider scope, and pytest's own (`tmp_path`, `monkeypatch`), are set up once, but for what collects.
     """
 
     def __init__(self, item: pytest.Function) -> None:
@@ -80,7 +86,8 @@ class _Fixtures:
             definition
             for name in info.names_closure
             for definition in info.name2fixturedefs.get(name, ())
-            if definition.scope == "function" and (not _is_pytests(definition.func) or name.startswith("_xunit_"))
+            if definition.scope == "function"
+            and (not _is_pytests(definition.func) or name in _COLLECTING or name.startswith("_xunit_"))
         ]
 
     @property
@@ -98,6 +105,9 @@ class _Fixtures:
             self._unused = False
             item._initrequest()
             item._request._fillfixtures()
+        if "caplog" in item.funcargs:
+            item.funcargs["caplog"].clear()
+            vars(item.funcargs["caplog"].handler)[READ] = Location()
         return {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
 
     def tear_down(self, _: object) -> None:

@@ -10,6 +10,7 @@ to its end for 2 preemptions; beyond, it is sampled.
 from __future__ import annotations
 
 import enum
+import queue
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -20,6 +21,10 @@ from declared.kinds import OnPool
 from declared.table import parts
 from declared.values import on, pool, same
 
+from explore.own_acked import ACKED, LARGE_ACKED
+from explore.own_dealing import DEALING, LARGE_DEALING
+from explore.own_scopes import LARGE_SCOPES, SCOPES
+from explore.own_shutdowns import LARGE_SHUTDOWNS, SHUTDOWNS
 from reactive_runtime import Flow
 from reactive_runtime._core.drains.drain_context import DrainContext
 from reactive_runtime._spec import MAX_DEMAND
@@ -331,6 +336,62 @@ class LoopOverGroupsOfAPool:
         assert list(self.groups.concat_map(lambda pair: pair[1]).iterate(prefetch=1)) == [0, 1, 2]
 
 
+class Looks:
+    """A queue that is empty for some looks, and then gives its end."""
+
+    def __init__(self, looks: int) -> None:
+        self.left = looks
+
+    def get(self, block: bool, timeout: float) -> None:
+        self.left -= 1
+        if self.left >= 0:
+            raise queue.Empty
+
+
+class LoopBesideAQueue:
+    """A loop whose thread looks into a queue, while another thread brings elements, and the end of them."""
+
+    def __init__(self) -> None:
+        self.other: UnicastProcessor[int] = UnicastProcessor()
+        self.flow = Flow.merge(Flow.from_queue(Looks(2)), self.other)
+
+    def actor_loop(self) -> None:
+        assert list(self.flow) == [7]
+
+    def actor_emits(self) -> None:
+        self.other.emit(7)
+        self.other.on_complete()
+
+
+class LoopEndedBesideAQueue:
+    """The same, where the signal of the other thread ends the loop, or the end of the queue does."""
+
+    def __init__(self) -> None:
+        self.other: UnicastProcessor[int] = UnicastProcessor()
+        self.flow: Flow[int] = Flow.from_queue(Looks(2)).take_until(self.other)
+
+    def actor_loop(self) -> None:
+        assert list(self.flow) == []
+
+    def actor_emits(self) -> None:
+        self.other.emit(7)
+
+
+class LoopClosedBesideAQueue:
+    """The same, where the other thread closes the loop."""
+
+    def __init__(self) -> None:
+        flow: Flow[int] = Flow.merge(Flow.from_queue(Looks(2)), Flow.from_queue(Looks(1)))
+        self.elements = flow.iterate()
+
+    def actor_loop(self) -> None:
+        with suppress(ValueError):  # the other thread closes it at the very moment when this one comes back to it
+            assert list(self.elements) == []
+
+    def actor_closes(self) -> None:
+        self.elements.close()
+
+
 class BlockingIteratorLeft:
     """The loop is left early: the source is closed, and no thread waits for anything."""
 
@@ -372,56 +433,6 @@ class Waited:
 
     def actor_waits(self) -> None:
         assert Flow.range(3).subscribe_on(self.pool).publish_on(self.pool, prefetch=2).to_list().block() == [0, 1, 2]
-
-
-class PoolShutDown:
-    """The pool of a flow is shut down under it: the subscriber gets an end, whichever."""
-
-    def __init__(self) -> None:
-        self.pool = ThreadPoolExecutor(1)
-        self.future: Future[Any] | None = None
-
-    def actor_runs(self) -> None:
-        self.future = Flow.range(3).subscribe_on(self.pool).to_list().to_future()
-
-    def actor_shuts_down(self) -> None:
-        self.pool.shutdown(wait=False, cancel_futures=True)
-
-    def at_end(self) -> None:
-        assert self.future is not None
-        assert self.future.done(), "the flow neither ended nor failed"
-
-
-class MapParallelShutDown(PoolShutDown):
-    """The pool of `map_parallel` is shut down under it."""
-
-    def actor_runs(self) -> None:
-        self.future = Flow.range(3).map_parallel(same, self.pool, concurrency=2).to_list().to_future()
-
-
-class PublishOnShutDown(PoolShutDown):
-    """The pool of a boundary is shut down under it."""
-
-    def actor_runs(self) -> None:
-        self.future = Flow.from_publisher(Flow.range(3)).publish_on(self.pool, prefetch=2).to_list().to_future()
-
-
-class ClockShutDown:
-    """The clock of a flow is shut down under it: the subscriber gets an end, whichever."""
-
-    def __init__(self) -> None:
-        self.clock = ScheduledExecutor()
-        self.future: Future[Any] | None = None
-
-    def actor_runs(self) -> None:
-        self.future = Flow.interval(1, clock=self.clock).take(2).to_list().to_future()
-
-    def actor_shuts_down(self) -> None:
-        self.clock.shutdown(wait=False, cancel_futures=True)
-
-    def at_end(self) -> None:
-        assert self.future is not None
-        assert self.future.done(), "the flow neither ended nor failed"
 
 
 class CallsUpstream:
@@ -570,16 +581,29 @@ SCENARIOS = [
     BlockingIterator,
     LoopOverGroups,
     BlockingIteratorLeft,
+    LoopBesideAQueue,
+    LoopEndedBesideAQueue,
+    LoopClosedBesideAQueue,
     FutureCancelled,
     Waited,
-    PoolShutDown,
-    ClockShutDown,
     CallsUpstream,
     ManyEmitters,
     CancelBesideEmission,
     AsTaken,
     Counters,
+    *SCOPES,
+    *ACKED,
+    *DEALING,
+    *SHUTDOWNS,
 ]
 
-LARGE = [LoopOverGroupsOfAPool, MapParallelShutDown, PublishOnShutDown, Shared, Submitters]
+LARGE = [
+    LoopOverGroupsOfAPool,
+    Shared,
+    Submitters,
+    *LARGE_SCOPES,
+    *LARGE_ACKED,
+    *LARGE_DEALING,
+    *LARGE_SHUTDOWNS,
+]
 """Too many schedules for all of them."""

@@ -6,10 +6,11 @@ import functools
 import sys
 import threading
 from functools import cache, cached_property, lru_cache
+from itertools import product
 from typing import Any
 
 import pytest
-from searching import ENGINES
+from searching import ENGINES, each_of_both_by_day
 
 from explore.brute_force import Traced, searched
 from reactive_runtime.explore import explore, replay
@@ -238,10 +239,16 @@ HAS_A_LOCK = sys.version_info < (3, 12)
 """Whether a `cached_property` has one."""
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("strategy", ["portfolio", "bounded", "dpor"])
-@pytest.mark.parametrize("program", CACHES + PROPERTIES, ids=lambda item: item.__name__)
-def test_two_threads_that_miss_at_once_are_found(program: Any, strategy: str, engine: Any) -> None:
+HOW = list(product(["portfolio", "bounded", "dpor"], ENGINES))
+
+
+@pytest.mark.parametrize(
+    ("program", "how"),
+    each_of_both_by_day(CACHES, HOW) + each_of_both_by_day(PROPERTIES, HOW),
+    ids=lambda item: getattr(item, "__name__", None) or "-".join(item),
+)
+def test_two_threads_that_miss_at_once_are_found(program: Any, how: tuple[str, Any]) -> None:
+    strategy, engine = how
     result = explore(program, strategy=strategy, engine=engine, hang=2)
     if HAS_A_LOCK and program in PROPERTIES:
         result.assert_holds()

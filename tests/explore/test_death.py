@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -101,7 +103,43 @@ class DroppedWithSlots:
         assert known() is None, "it is still alive"
 
 
-@pytest.mark.parametrize("program", [Dropped, DroppedInAList, Cache, Finalised, DroppedWithSlots])
+class DroppedInAFunction:
+    """Functions that a run makes, and calls, hold a page: none of them lives on where it was called."""
+
+    def __init__(self) -> None:
+        self.page: Any = Page()
+        self.known = weakref.ref(self.page)
+
+    def made(self) -> Any:
+        return partial(id, self.page)
+
+    def actor_a(self) -> None:
+        call: Any = self.made()
+        call()
+        self.page = call = None
+        assert self.known() is None, "it is still alive"
+
+
+class DroppedAsADefault(DroppedInAFunction):
+    def made(self) -> Any:
+        def call(page: Page = self.page) -> Page:
+            return page
+
+        return call
+
+
+class DroppedInAMethodcaller(DroppedInAFunction):
+    def made(self) -> Any:
+        return partial(methodcaller("count", self.page), [])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(Dropped, DroppedInAList, Cache, Finalised, DroppedWithSlots),
+        *(DroppedInAFunction, DroppedAsADefault, DroppedInAMethodcaller),
+    ],
+)
 def test_a_program_that_drops_an_object_is_not_accused(program: Any) -> None:
     result = explore(program, strategy="bounded")
     assert result.failure is None, result

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from searching import NIGHT, holds_with_few_preemptions
+from searching import NIGHT, each_of_both_by_day, holds_with_few_preemptions
 from sinks import Sink
 
 from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own, Reach
@@ -50,7 +50,7 @@ def test_every_schedule_with_few_preemptions_keeps_the_rules(own: Own, name: str
     )
 
 
-SAMPLES = [(own, name) for own in PUBLISHERS if own.reach is Reach.SAMPLED for name in PROGRAMS]
+SAMPLES = each_of_both_by_day([own for own in PUBLISHERS if own.reach is Reach.SAMPLED], list(PROGRAMS))
 
 
 @pytest.mark.parametrize(("own", "name"), SAMPLES, ids=[f"{own.name}-{name}" for own, name in SAMPLES])
@@ -90,7 +90,7 @@ def test_executors_timers_and_sinks_hold_in_every_schedule_with_few_preemptions(
 
 @pytest.mark.parametrize("scenario", LARGE, ids=lambda item: item.__name__)
 def test_larger_programs_hold_in_a_sample_of_their_schedules(scenario: Any) -> None:
-    explore(scenario, schedules=5 * BEYOND).assert_holds()
+    explore(scenario, schedules=(5 if NIGHT else 2) * BEYOND).assert_holds()
 
 
 @settings(max_examples=100 if NIGHT else 10, suppress_health_check=[HealthCheck.too_slow])

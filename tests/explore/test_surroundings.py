@@ -87,14 +87,14 @@ class Element(Counts):
 class Buffer(Counts):
     def __init__(self) -> None:
         self.file = io.BytesIO(b"\0")
-        self.buffer = self.file.getbuffer()
         super().__init__()
 
     def get(self) -> int:
         return self.file.getvalue()[0]
 
     def set(self, number: int) -> None:
-        self.buffer[0] = number
+        with self.file.getbuffer() as buffer:
+            buffer[0] = number
 
 
 class Views(Counts):
@@ -144,7 +144,7 @@ class Threshold(Counts):
 
 
 class Logs(Counts):
-    """The program's own handler has no lock of its own."""
+    """The program's own handler takes no lock."""
 
     def __init__(self) -> None:
         self.log = logging.Logger("explored")
@@ -171,11 +171,9 @@ class Logs(Counts):
 class Counting(logging.Handler):
     count = 0
 
-    def createLock(self) -> None:  # noqa: N802
-        self.lock = None
-
-    def emit(self, record: logging.LogRecord) -> None:
+    def handle(self, record: logging.LogRecord) -> bool:
         self.count += 1
+        return True
 
 
 class Filters(Logs):

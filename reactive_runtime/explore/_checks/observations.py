@@ -72,6 +72,8 @@ class Observations:
         """Each outcome, under how many schedules it was seen, and the last of them."""
         self.last: Any = None
         """The outcome of the last schedule."""
+        self.reached: AssertionError | None = None
+        """The first error of `unreachable` in this schedule: the program may have caught it."""
 
     def note(self, message: str, condition: bool) -> None:
         """The program asks that this is true sometimes."""
@@ -149,7 +151,9 @@ def reachable(message: str) -> None:
 
 
 def unreachable(message: str) -> None:
-    """Fail the schedule that comes to this line; also outside of an exploration.
+    """Fail the schedule that comes to this line, also where the program catches the error or keeps it in a future.
+
+    Outside of an exploration it raises the error.
 
     Args:
         message: What is wrong.
@@ -157,7 +161,10 @@ def unreachable(message: str) -> None:
     Raises:
         AssertionError: Always.
     """
-    raise AssertionError(f"{message} (this line was to be unreachable)")
+    error = AssertionError(f"{message} (this line was to be unreachable)")
+    if _observing and _observing[0].reached is None:
+        _observing[0].reached = error
+    raise error
 
 
 def check_outcomes(expected: Mapping[Any, Expectation] | None) -> None:

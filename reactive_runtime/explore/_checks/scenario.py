@@ -198,7 +198,7 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
     _check_names(cls)
     return Scenario(
         cls,
-        {name.removeprefix(ACTOR): [getattr(cls, name)] for name in dict.fromkeys(names)},
+        {name.removeprefix(ACTOR): [_method(cls, name)] for name in dict.fromkeys(names)},
         at_end=getattr(cls, "at_end", nothing),
         at_each_step=getattr(cls, "at_each_step", None),
         tear_down=getattr(cls, "tear_down", nothing),
@@ -208,6 +208,16 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
         rule=getattr(cls, "rule", None),
         parts=[cls],
     )
+
+
+def _method(cls: type[Any], name: str) -> Callable[[Any], object]:
+    """An actor's method. A static one gets no state, and is refused, as one of the class is."""
+    if isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
+        raise ScenarioError(
+            f"{cls.__qualname__}.{name} is a static method, or one of the class: leave out the decorator"
+        )
+    method: Callable[[Any], object] = getattr(cls, name)
+    return method
 
 
 _KNOWN: Final = ("at_end", "at_each_step", "tear_down", "outcome", "outcomes", "rule")

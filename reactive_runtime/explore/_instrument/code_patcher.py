@@ -6,13 +6,16 @@ import builtins
 import contextlib
 import functools
 import linecache
+import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import reactive_runtime
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.explore._instrument.expressions import hook_name
 from reactive_runtime.explore._instrument.operations import (
     IDENTITIES,
@@ -39,6 +42,7 @@ from reactive_runtime.explore._shared_state.kinds import (
 __all__ = [
     "CodePatcher",
     "assertions_explained",
+    "codes_in",
     "functions_in",
     "sites_of",
     "source_of",
@@ -82,6 +86,7 @@ PLAIN: Final[dict[str, Any]] = {
     "resumed": lambda value, site: value,
     "changing": lambda value, target, site, operand: value,
     "each": lambda entries, site: entries,
+    "delegated": lambda entries, site: entries,
     "mapped": lambda entry: entry,
     "unseen": lambda entry, site: entry,
     "inherited": lambda entry, name, site: getattr(entry, name),
@@ -113,12 +118,12 @@ PLAIN: Final[dict[str, Any]] = {
 """What accesses do when nothing is explored: the calls of rewritten code, outside of an exploration."""
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_in(code: CodeType) -> Iterator[CodeType]:
     """The codes of the functions in `code`, however deep."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
-            yield from _codes(constant)
+            yield from codes_in(constant)
 
 
 def _key(code: CodeType) -> tuple[Any, ...]:
@@ -159,7 +164,7 @@ class _File:
             return True
         if not self.plain:
             for one in plain_codes("".join(self.lines), code.co_filename, self.explained):
-                for inner in _codes(one):
+                for inner in codes_in(one):
                     self.plain.setdefault(_key(inner), []).append(inner)
         return code in self.plain.get(_key(code), ())
 
@@ -197,7 +202,7 @@ def _file(filename: str, function: FunctionType) -> _File:
         return known
     first = len(SITES)
     table: dict[tuple[Any, ...], CodeType | None] = {}
-    for code in _codes(compiled(source_of(filename), filename, asserting=asserting)):
+    for code in codes_in(compiled(source_of(filename), filename, asserting=asserting)):
         key = _key(code)
         table[key] = None if key in table else code
     sites = range(first, len(SITES))
@@ -228,7 +233,7 @@ def stopping_before(
             asserting = (filename, True) in _files and bool(_asserting)
             first = sites_of(filename).start if rewritten else None
             code = compiled_with_a_stop(source_of(filename), filename, line, asserting=asserting, first=first)
-            table = {_key(item): item for item in _codes(code)}
+            table = {_key(item): item for item in codes_in(code)}
             for function, now in before:
                 new = table.get(_key(now))
                 if new is not None and new.co_freevars == now.co_freevars:
@@ -334,6 +339,18 @@ def _filled(cell: Any) -> bool:
     return True
 
 
+PATIENCE: Final = 1.0
+"""Seconds of rewriting after which a line on standard error says so."""
+
+_seconds: Final = primitives.monotonic  # the real one: no stand-in is in place yet
+
+
+def _say_what_takes_long(files: int) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none
+        sys.stderr.write(f"explore: rewriting {files} files to see their accesses; later explorations need not\n")
+        sys.stderr.flush()
+
+
 class CodePatcher:
     """While the block runs, these functions run rewritten code."""
 
@@ -347,9 +364,14 @@ class CodePatcher:
         self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
         self._plain: dict[str, list[CodeType]] = {}
         files: dict[str, _File] = {}
+        functions = list(functions)
+        says_at = _seconds() + PATIENCE
         for function in functions:
             code = function.__code__
             name = code.co_filename
+            if _seconds() >= says_at:
+                says_at = math.inf
+                _say_what_takes_long(len({function.__code__.co_filename for function in functions}))
             if name not in files and name not in unreadable:
                 try:
                     files[name] = _file(name, function)
@@ -370,7 +392,7 @@ class CodePatcher:
         """The code, as it was, of the function that the site stands in."""
         if site.filename not in self._plain:
             self._plain[site.filename] = list(
-                _codes(compile(source_of(site.filename), site.filename, "exec", dont_inherit=True))
+                codes_in(compile(source_of(site.filename), site.filename, "exec", dont_inherit=True))
             )
         found: CodeType | None = None
         for code in self._plain[site.filename]:

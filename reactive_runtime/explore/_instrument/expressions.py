@@ -287,7 +287,8 @@ class Expressions(ast.NodeTransformer):
         return self._at(self._call("resumed", node, site), node)  # type: ignore[no-any-return]
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        node.value = self._looked(node.value)
+        site = self._site(node.value, "next of")
+        node.value = self._at(self._call("delegated", self._load(node.value, "load"), site), node.value)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -342,7 +343,11 @@ class Expressions(ast.NodeTransformer):
         else:
             self._given(node.args)
         self._scopes.append((self._module[node].bound, False))
+        fills = self._site(node, "keep") if node in self._module.cached_lambdas else None
         body: ast.expr = self.visit(node.body)
+        if fills is not None:
+            given = [ast.Constant("<lambda>"), ast.Constant(None), ast.Constant(node.lineno), fills]
+            body = self._at(self._call("filled", body, *given), body)
         node.body = self._at(ast.BoolOp(ast.Or(), [self._call("begun"), body]), body)
         self._scopes.pop()
         if outermost:

@@ -63,6 +63,8 @@ class Scopes:
         """The names that any function declares `global`."""
         self.cached: set[str] = set()
         """The functions and methods that are handed to a cache by a call."""
+        self.cached_lambdas: set[ast.Lambda] = set()
+        """The same of functions without a name."""
         top = Scope()
         self._look(tree, top)
         self.names: frozenset[str] = frozenset(top.bound)
@@ -107,6 +109,7 @@ class Scopes:
             if "cache" in _ending(node.func):
                 self.cached.update(item.id for item in node.args if isinstance(item, ast.Name))
                 self.cached.update(item.attr for item in node.args if isinstance(item, ast.Attribute))
+                self.cached_lambdas.update(item for item in node.args if isinstance(item, ast.Lambda))
         elif isinstance(node, ast.NamedExpr):
             within = scope.around
             while within is not None:

@@ -1,8 +1,8 @@
-"""What carries the task threads: kept OS threads that hand each other the turn.
+"""Carriers of the task threads: OS threads that hand each other the turn.
 
-A thread that waits sleeps on a lock of its own, and the thread that hands it the turn releases that lock. Starting a
-thread costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a
-turn that goes from core to core costs several times as much.
+A thread that waits sleeps on a lock of its own, and the thread that hands it the turn releases that lock. The carriers
+are kept from run to run, since to start a thread costs more than a whole short schedule. All are pinned to one core,
+since a turn that goes from core to core costs several times as much.
 """
 
 from __future__ import annotations
@@ -188,10 +188,10 @@ def pin(core: int | None) -> None:
 
 
 class Pinned:
-    """The calling thread is on one core for as long as the block runs; gives that core.
+    """Pins the calling thread to one core while the block runs; gives that core.
 
     `number` distinguishes explorations that run side by side, so that each gets a core of its own. None: the number of
-    the worker of pytest-xdist, and elsewhere of the process.
+    the worker of pytest-xdist, or else of the process.
     """
 
     def __init__(self, number: int | None = None) -> None:

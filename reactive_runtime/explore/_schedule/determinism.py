@@ -1,10 +1,10 @@
-"""Whether a schedule does the same again: what its steps were, twice, and what differs first.
+"""Checks that a schedule does the same when it runs again, and finds the first step that differs.
 
-A search says something about a program only if a schedule stands for one run of it. So some schedules are run again,
-the first, the second, the fourth, the eighth and so on, and every one that fails, ten times. What is compared is which
-thread did which operation, where it stands, and how the run ended; not the values.
+A search says something about a program only if each schedule stands for one run of it. So the explorer runs schedules
+1, 2, 4, 8 and so on a second time, and each one that fails ten times. It compares the thread, the operation and the
+line of each step, and the end of the run, but no values.
 
-What differs from the run before only, and from then on is the same, is a cache that was filled: that is a note.
+If only the first run differs from those that follow, the program has filled a cache: the result has a note of it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,29 @@ if TYPE_CHECKING:
     from reactive_runtime.explore._checks.scenario import Scenario
     from reactive_runtime.explore._schedule.session import Session
 
-__all__ = ["NOT_THE_SAME", "REPLAYS", "NotTheSameError", "Run", "StepRecorder", "difference", "is_checked", "located"]
+__all__ = [
+    "NOT_THE_SAME",
+    "REPLAYS",
+    "AtTheLast",
+    "NotTheSameError",
+    "Run",
+    "StepRecorder",
+    "difference",
+    "is_checked",
+    "located",
+]
 
 NOT_THE_SAME: Final = (
     "does not do the same each time the schedule is the same; look for random numbers, for clocks other than `time`'s,"
     " for the order of a set (PYTHONHASHSEED), or for state that outlives a run"
 )
-"""What is to be said of a scenario that does something else the second time."""
+"""Said of a scenario that does something else the second time."""
 
 REPLAYS: Final = 10
 """How often a schedule that fails is run again before it counts as one."""
 
 _LOCATING: Final = 6
-"""Runs in which what differs is looked for."""
+"""Runs that `located` compares."""
 
 
 class NotTheSameError(ExploreError):
@@ -44,7 +54,7 @@ class NotTheSameError(ExploreError):
 
     Args:
         scenario: Its name.
-        difference: What differed first.
+        difference: The first step that differed.
     """
 
     def __init__(self, scenario: str, difference: str) -> None:
@@ -63,7 +73,7 @@ _Step = tuple[int, Any, str, int]
 
 @dataclass(slots=True)
 class Run:
-    """What one run of a schedule did."""
+    """The steps of one run of a schedule."""
 
     steps: list[_Step]
     stop: Stop | None
@@ -76,9 +86,9 @@ class Run:
 
 
 class StepRecorder:
-    """Told by the scheduler of each step, as a `StepLog` is, and keeps only what tells one from another.
+    """Hears of each step from the scheduler, as a `StepLog` does, and keeps the parts that are compared.
 
-    Owned by the holder of the turn, as the scheduler is.
+    The holder of the turn owns it, as it owns the scheduler.
     """
 
     def __init__(self, files: frozenset[str], codes: Collection[CodeType]) -> None:
@@ -95,10 +105,10 @@ class StepRecorder:
         self.taken.append((me.index, me.what, name, line))
 
     def offers(self, frames: Mapping[int, FrameType | None]) -> None:
-        """As a `StepLog`: where tasks stand is not kept."""
+        """Does nothing: the places of the other tasks are not compared."""
 
     def enters(self, me: Task, task: Task | None) -> None:
-        """Nor which of them is inside."""
+        """Does nothing."""
 
     def shown_as(self, what: str, frame: FrameType | None) -> None:
         """The last step was this, where that frame waits."""
@@ -106,19 +116,19 @@ class StepRecorder:
         self.taken[-1] = (self.taken[-1][0], what, name, line)
 
     def about(self, me: Task, item: Any, name: str, writes: bool, value: Any) -> None:
-        """What a step is about does not matter here."""
+        """Does nothing: the objects and values of a step are not compared."""
 
     def access(self, me: Task, item: Any, name: str, site: int, writes: bool, value: Any) -> None:
-        """Nor is an access that is no point."""
+        """Does nothing: only points are compared."""
 
     def say(self, me: Task, text: str) -> None:
-        """Neither does what it is called."""
+        """Does nothing."""
 
     def settle(self) -> None:
-        """Nor what became of a value."""
+        """Does nothing."""
 
     def stuck(self) -> None:
-        """Nor where each thread waits."""
+        """Does nothing."""
 
 
 def _end(stop: Stop | None) -> tuple[str, type | None]:
@@ -155,9 +165,23 @@ def _told(stop: Stop | None) -> str:
 
 
 def located(session: Session, program: Scenario[Any], schedule: Sequence[int]) -> str | None:
-    """What differs first between two of some runs of a schedule; None: in these nothing does."""
+    """The first difference between some runs of a schedule; None: they do the same."""
     first = session.again(program, schedule)
     for _ in range(_LOCATING - 1):
         if (found := difference(first, session.again(program, schedule))) is not None:
             return found
     return None
+
+
+class AtTheLast(StepRecorder):
+    """Enters the debugger before the last step, where no line can be found to stop at."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(frozenset(), ())
+        self._length = length
+
+    def step(self, me: Task) -> None:
+        """`me` does its step now."""
+        super().step(me)
+        if len(self.taken) == self._length:
+            breakpoint()  # the program's frame is some steps up

@@ -1,9 +1,9 @@
 """Can a schedule happen where there is a GIL?
 
-CPython with a GIL lets another thread in only where the interpreter looks whether it should: when a function is entered
-or has been called, and when a loop goes round. Between a load and the store that follows it in the same line, say, it
-does not, and a race that needs a switch there is for builds without a GIL. A schedule can happen under a GIL if each of
-its preemptions has such a place between what its thread did last and what it was about to do.
+CPython with a GIL lets another thread in only at certain places: when it enters a function or has called one, and when
+a loop goes round. It does not between a load and the store that follows it in the same line, so a race that needs a
+switch there is one of builds without a GIL. A schedule can happen under a GIL if each of its preemptions has such a
+place between the last step of its thread and the next one.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ def _after(steps: Sequence[Step], step: Step) -> Sequence[Step]:
 
 
 def lets_in(done: int, coming: int, code_of: Callable[[Site], CodeType | None]) -> bool:
-    """Whether the interpreter looks up between two accesses of one thread, by their sites."""
+    """Whether the interpreter may let another thread in between two accesses of one thread, by their sites."""
     one, other = SITES[done], SITES[coming]
     return _looks_up(one, other, code_of, called=_is_call(one), calls=_is_call(other))
 
 
 def _lets_in(done: Step, coming: Step, code_of: Callable[[Site], CodeType | None]) -> bool:
-    """Whether the interpreter looks up between two steps of one thread."""
+    """The same, between two steps of one thread."""
     if done.site < 0 or coming.site < 0:
         return True  # a primitive is a call, and a thread begins by entering a function
     return _looks_up(SITES[done.site], SITES[coming.site], code_of, called=_by_call(done), calls=_by_call(coming))
 
 
 def _looks_up(one: Site, other: Site, code_of: Callable[[Site], CodeType | None], *, called: bool, calls: bool) -> bool:
-    """Whether it does between two accesses; `called`, `calls`: whether the one, the other is made by a call."""
+    """The same, between two accesses; `called`: a call makes the first, `calls`: a call makes the second."""
     code = code_of(one)
     if code is None or code is not code_of(other):
         return True  # from one function to another
@@ -93,7 +93,7 @@ def _by_call(step: Step) -> bool:
 
 
 def _offset(code: CodeType, site: Site, *, at_call: bool) -> int | None:
-    """Where the access is in the code: the last instruction of its expression, or the call that it is a part of."""
+    """The place of the access in the code: the last instruction of its expression, or the call that makes it."""
     stores = site.what.startswith(("store", "delete"))
     found = None
     for instruction in dis.get_instructions(code):
@@ -113,7 +113,7 @@ def _offset(code: CodeType, site: Site, *, at_call: bool) -> int | None:
 
 
 class UnderAGil(Scheduler):
-    """The same, where threads change only where an interpreter with a GIL would let another one in."""
+    """A scheduler that changes threads only at places at which an interpreter with a GIL lets another one in."""
 
     __slots__ = ("_lets_in",)
 
@@ -122,7 +122,7 @@ class UnderAGil(Scheduler):
         self._lets_in = lets_in  # between the sites of two accesses
 
     def step(self, me: Task) -> None:
-        """As without; between two accesses, where no other thread is let in, `me` goes on."""
+        """As `Scheduler.step`, but `me` goes on if a GIL lets no other thread in between its last access and this."""
         done, me.done = me.done, me.what
         if not self.aborting and type(done) is int and type(me.what) is int and not self._lets_in(done, me.what):
             self._count(me)

@@ -1,4 +1,4 @@
-"""Ctrl-C waits for the end of the run that it comes into: the thread it hits may not be the one with the turn."""
+"""Defers Ctrl-C to the end of the run: the thread that it interrupts may not be the one with the turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Interrupts"]
 
 
 class Interrupts:
-    """While the block runs, an interrupt is kept; `raise_kept` raises it. Does nothing but on the main thread."""
+    """Keeps an interrupt while the block runs; `raise_kept` raises it. Does nothing on a thread other than the main."""
 
     def __init__(self) -> None:
         self._kept = False

@@ -11,7 +11,7 @@ __all__ = ["Observer", "Ordering"]
 
 
 class Observer(Protocol):
-    """What a search sees that orders the steps of threads, besides the choices. On the thread with the turn."""
+    """Tells a search of the events that order steps, besides the choices. On the thread with the turn."""
 
     def began(self, thread: Task) -> None:
         """The step that runs has made a thread."""
@@ -20,25 +20,25 @@ class Observer(Protocol):
         """The step that runs, of `me`, has accessed `location`."""
 
     def concerns_all(self) -> None:
-        """What the step that runs does depends on what all threads have done, and theirs on it."""
+        """The step that runs depends on the steps of all threads, and theirs on it."""
 
     def idle(self) -> None:
-        """No thread can go on: what comes now comes after all that was."""
+        """No thread can go on: each later step comes after all earlier ones."""
 
     def named(self) -> int:
-        """A number for what the step that runs makes: the same in each run that is equivalent."""
+        """A number for an object that the step that runs makes: the same in each equivalent run."""
         raise NotImplementedError
 
 
 class Ordering(TaskStates):
-    """Says what each step of a thread comes after. The holder of the turn owns it."""
+    """Keeps the order of the steps of threads. The holder of the turn owns it."""
 
     __slots__ = ("observer",)
 
     def __init__(self) -> None:
         super().__init__()
         self.observer: Observer | None = None
-        """The search that is to know what each step depends on."""
+        """The search that needs to know on which steps each step depends; None: no search does."""
 
     def note(self, me: Task, location: Any, writes: bool) -> None:
         """`me` has done something to `location`: it happens after what was done there before."""

@@ -1,27 +1,27 @@
 """Runs threads one at a time: the core of the explorer.
 
-A *task thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
-Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one
-that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
-comes to a *point*: it says what it is about to do, and a strategy chooses which thread goes on. So the order of all
-that matters is the order of the points, which is decided here, can be written down, and can be replayed.
+A *task thread* is one thread of the program under exploration: an actor, a thread that it starts, a worker of a pool.
+An OS thread, its *carrier*, runs it, and is kept from run to run. One task thread has the *turn*: only it runs. Before
+a thread does something that another thread can observe (acquires a lock, accesses a racing field, signals), it comes to
+a *point*: it says what it is about to do, and a strategy chooses the thread that goes on. So the scheduler decides the
+order of all that matters. The list of these choices is the *schedule*, which can be replayed.
 
     ready ──chosen──▶ running ──point──▶ ready
                         ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
-                        ├──gives way──▶ resting ──the others have done a step──▶ ready
+                        ├──gives way──▶ resting ──another has, or all have, done a step──▶ ready
                         └──returns──▶ ended            (`task_states`)
 
 Ownership: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
-hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
-*watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
-the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
+hands through a real lock of each carrier, so a holder sees what the one before it wrote. A second real thread, the
+watchdog, reads the fields marked *watch*. If the thread with the turn hangs, the watchdog takes the scheduler over: it
+ends the run, leaves the threads of the run behind, and wakes the main thread, which raises ExploreError.
 
 Time is virtual. The clock stands still while any thread has something to do, and then moves to the next deadline. A
 thread that only goes round a loop, and changes nothing, has nothing to do. A thread that reads the clock again and
 again moves it (`Scheduler.time`).
 
-Schedules are fair: a thread that gives way, goes round a loop without changing anything, or has done many steps in a
-row, ranks below the others (`task_states`); and one that could go on and has not for long is preferred.
+Schedules are fair: a thread ranks below the others (`task_states`) after it gives way, goes round a loop without a
+change, or does many steps in a row. The scheduler prefers a ready thread that has done no step for long (`STARVED`).
 """
 
 from __future__ import annotations
@@ -40,23 +40,22 @@ from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
 __all__ = ["Scheduler"]
 
 PATIENCE: Final = 60.0
-"""Virtual seconds for which timers go on after the last actor has ended."""
+"""Virtual seconds from the start of the actors. Once only daemons are left, a timer that is due later wakes none."""
 
 LEAST: Final = 25
-"""To so many that number falls: it is halved each time that the thread has done so many."""
+"""The lower bound of two numbers of steps that halve with each use: `STARVED`, and the `allowance` of a thread."""
 
 STARVED: Final = 1_000
-"""Steps after which a thread that could go on all the time, and did not, is preferred; halved each time, down to
-`LEAST`."""
+"""After so many steps the scheduler prefers the ready threads that have done none of them, and halves the number."""
 
 CALM: Final = 20
-"""How often every thread that can go on goes round a loop, and no thread changes anything, before the clock moves."""
+"""The clock moves when each thread that can go on has gone round loops so often, and no thread has changed anything."""
 
 FOREVER: Final = 1_000
-"""How often before it is a livelock."""
+"""When each has done so as often as this, the run is a livelock."""
 
 READINGS: Final = 100
-"""How often a thread reads the clock at one place before it moves by that."""
+"""A thread may read the clock so often at one place before further readings move it."""
 
 
 class Scheduler(Ordering):
@@ -89,6 +88,7 @@ class Scheduler(Ordering):
         "run",
         "schedule",
         "settling",
+        "shown",
         "starving",
         "step_log",
         "stop",
@@ -106,42 +106,45 @@ class Scheduler(Ordering):
         self.carriers: ThreadCarriers = carriers or ThreadCarriers()
         self.limit: int = limit
         self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
-        self.due: int = 0  # the step from which on `_checked` is called: for all that follows
-        self.look_at: int = 0  # the step at which it looks for threads that starve
-        self.starving: int = STARVED  # steps between two such looks,
-        self.looked: int = 0  # and where in the schedule the last was
+        self.due: int = 0  # from this step on, each step calls `_checked`
+        self.look_at: int = 0  # the step at which `_checked` looks for threads that starve
+        self.starving: int = STARVED  # steps between two such looks
+        self.looked: int = 0  # the length of the schedule at the last look
         self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
+        self.shown: Callable[[Any, FrameType], Any] = lambda called, _: (
+            called
+        )  # takes what a thread is to call, and its frame
         self.step_log: Any = None  # gets every step, when a run is to be shown
-        self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
+        self.watching: bool = False  # whether accesses are watched for races: while the actors run
         self.races: bool = False  # whether vector clocks are kept
         self.tracking: bool = False  # whether chains are kept, for partial-order reduction
-        self.tried: bool = False  # a thread has tried a lock without waiting:
-        self.releases: bool = False  # from the next run on, releasing a lock is a point
-        self.few: int = 1  # with so many ready threads there is no choice; 0: the strategy sees each step
-        self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
-        self.active: bool = False
-        self.aborting: bool = False
-        self.collecting: bool = False  # the main thread's, between two runs: it collects what they have left
+        self.tried: bool = False  # whether a thread has tried a lock without waiting; sets `releases` for later runs
+        self.releases: bool = False  # whether the release of a lock is a point
+        self.few: int = 1  # the strategy chooses if more threads than this are ready; 0: at each step
+        self.version: int = 0  # changes when there are more points: then a search forgets what it has seen
+        self.active: bool = False  # watch; whether a run is under way
+        self.aborting: bool = False  # whether the threads of the run unwind
+        self.collecting: bool = False  # whether the main thread collects the garbage of a run, after it
         self.settling: bool = False  # the main thread waits for the others to come to rest
         self.tracer: Any = None  # makes points of lines or instructions
         self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
-        self.run: int = 0  # watch
-        self.current: Task = None  # type: ignore[assignment]  # watch
-        self.schedule: list[int] = []  # which thread did each step: the schedule
+        self.run: int = 0  # watch; the number of the run
+        self.current: Task = None  # type: ignore[assignment]  # watch; the holder of the turn
+        self.schedule: list[int] = []  # the index of the thread that did each step
         self.streak: int = 0  # steps in a row of the current thread, while others could go on
-        self.made: int = 0  # conditions
-        self.escaped: list[str] = []  # what threads that are not controlled have accessed; they append, for all runs
+        self.made: int = 0  # the number of conditions that the run has made
+        self.escaped: list[str] = []  # accesses by threads that are not controlled, which append; of all runs
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
-        self.clock: float = 0.0
-        self.horizon: float = 0.0
+        self.clock: float = 0.0  # virtual seconds
+        self.horizon: float = 0.0  # see `PATIENCE`
         self.stop: Stop | None = None
-        self.main: Task = None  # type: ignore[assignment]
+        self.main: Task = None  # type: ignore[assignment]  # watch
 
     # -- a run -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a run, on the calling thread, as its task thread 0."""
+        """Begin a run. The calling thread becomes task thread 0, the main thread."""
         self.run += 1
         self.steps: int = 0
         self.made = self.streak = 0
@@ -181,28 +184,28 @@ class Scheduler(Ordering):
         self.wake(main)
 
     def end(self) -> None:
-        """End the run: threads that are left, daemons and such that wait for ever, are unwound."""
+        """On the main thread: end the run, and unwind the threads that are left, such as daemons."""
         self.watching = False
         if any(not thread.ended for thread in self.threads if thread is not self.main):
             self._unwind()
         self.active = False
 
     def forget(self) -> None:
-        """After the last run: drop what the threads were to do, and what that has made."""
+        """After the last run: drop the threads, with their targets and what these hold."""
         self.current = self.main
         self.forget_states()
         self.always = self.stop = None
 
-    def collect(self) -> None:
-        """On the main thread, between two runs: finalise what they have left."""
+    def collect(self, generation: int = 2) -> None:
+        """On the main thread, between two runs: collect garbage, up to that generation."""
         self.collecting = True
         try:
-            gc.collect()
+            gc.collect(generation)
         finally:
             self.collecting = False
 
     def _unwind(self) -> None:
-        """On the main thread: let each thread that is left come to its end, one after the other."""
+        """On the main thread: unwind the threads that are left, one after the other."""
         self.aborting = True
         self.current = nxt = self._to_unwind()
         if nxt is not self.main:
@@ -217,6 +220,10 @@ class Scheduler(Ordering):
                     return thread
                 self.finish(thread)
         return self.main
+
+    def has_others(self) -> bool:
+        """Whether a thread lives beside the one that has the turn, and the main one."""
+        return any(not task.ended for task in self.threads if task is not self.main and task is not self.current)
 
     def abort(self, stop: Stop) -> NoReturn:
         """End the run for a reason. On the thread with the turn; does not return."""
@@ -233,7 +240,7 @@ class Scheduler(Ordering):
         return thread
 
     def spawn(self, name: str, target: Callable[[], object], daemon: bool = False) -> Task:
-        """A new thread, ready to run. The one that spawns it goes on."""
+        """Make a thread that is ready to run. The current thread goes on."""
         carrier = self.carriers.carrier(len(self.threads) - 1, self)
         if self.tracer is not None:
             target = self.tracer.traced(target)
@@ -280,7 +287,7 @@ class Scheduler(Ordering):
         return self._after(me)
 
     def text_of(self, error: BaseException) -> str:
-        """What an exception says, which may be code of the program: nothing of it is a point."""
+        """The text of an exception. Its `__str__` may be code of the program: no step of it is a point."""
         with self.undisturbed():
             try:
                 return str(error)
@@ -324,7 +331,7 @@ class Scheduler(Ordering):
     # -- points ------------------------------------------------------------------------------------------------
 
     def step(self, me: Task) -> None:
-        """`me`, which runs and could go on, is about to do what it has said. Returns when its turn has come."""
+        """A point of `me`, which has the turn and said what it is about to do. Returns when `me` is chosen."""
         if self.aborting:
             self.pass_through(me)
             return
@@ -351,7 +358,7 @@ class Scheduler(Ordering):
             self.step_log.step(me)
 
     def wait(self, me: Task, deadline: float | None = None) -> None:
-        """`me` can't go on until it is woken, or the clock has come to `deadline`."""
+        """Take `me` out of the choice until another thread wakes it, or the clock has come to `deadline`."""
         if self.aborting:
             raise Aborted
         self._count(me)
@@ -375,11 +382,13 @@ class Scheduler(Ordering):
             self.step_log.step(me)
 
     def _count(self, me: Task) -> None:
+        """Count a step, and check what is due at it."""
         self.steps += 1
         if self.steps >= self.due:
             self._checked(me)
 
     def _checked(self, me: Task) -> None:
+        """Check the limit of steps, prefer threads that starve, and let the invariant look."""
         if self.steps > self.limit:
             self.abort(Stop("limit", f"the run did not end within {self.limit} steps", me))
         if self.steps >= self.look_at:
@@ -399,7 +408,7 @@ class Scheduler(Ordering):
     # -- threads that give way ---------------------------------------------------------------------------------
 
     def pause(self, me: Task, where: Any, frame: FrameType | None) -> None:
-        """`me` gives way, at a place of its own: see `came_round`."""
+        """`me` gives way at `where`, until another thread has done a step; if it repeats itself, until all have."""
         if self.aborting:
             self.step(me)
             return
@@ -417,7 +426,7 @@ class Scheduler(Ordering):
         self._goes_on(me)
 
     def came_round(self, me: Task, where: Any, frame: FrameType) -> None:
-        """`me` has come round a loop, at `where`. If it has changed nothing meanwhile, it gives way."""
+        """`me` has come round a loop, at `where`. If it has changed nothing meanwhile, all others do a step first."""
         if not self.aborting and me.repeats(where, frame):
             self._for_all()
             self._stands_still(me)
@@ -430,17 +439,18 @@ class Scheduler(Ordering):
                     me.chain = hash((me.chain, 4))
 
     def only_looked(self, me: Task, frame: FrameType | None) -> None:
-        """`me` has asked something that others change, and called from `frame`: perhaps it does so in a loop."""
+        """`me`, called from `frame`, has read a state that others change. In a file without hooks it is a turn."""
         if frame is not None and frame.f_code.co_filename not in self.hooked:
             self.came_round(me, (id(frame.f_code), frame.f_lasti), frame)
 
     def _goes_on(self, me: Task) -> None:
+        """Add the step of `me` to the schedule and to the log."""
         self.schedule.append(me.index)
         if self.step_log is not None:
             self.step_log.step(me)
 
     def _stands_still(self, me: Task) -> None:
-        """`me` has gone round and changed nothing: where all do, the clock moves; where it does not, that is all."""
+        """`me` has gone round and changed nothing. If all do so, the clock moves; without a timer it is a livelock."""
         acts = sum(task.acts for task in self.threads)
         if me.still_at != acts:
             me.still_at, me.still = acts, 0
@@ -456,12 +466,12 @@ class Scheduler(Ordering):
             self.abort(Stop("livelock", f"nothing changes any more, and {names} wait{'s'[len(able) > 1 :]} for it", me))
 
     def _for_all(self) -> None:
-        """What happens now depends on what all threads do."""
+        """Tell the search that this step depends on those of all threads."""
         if self.observer is not None:
             self.observer.concerns_all()
 
     def _give_way(self, me: Task, *, briefly: bool) -> None:
-        """Others go on, and `me` when they have done a step."""
+        """Let others go on, and `me` when all of them have done a step; `briefly`: when any has."""
         self._for_all()
         self.streak = 0
         me.priority = -float(self.steps)
@@ -475,7 +485,7 @@ class Scheduler(Ordering):
             raise Aborted
 
     def _idle(self) -> bool:
-        """No thread can go on: the clock moves. False: the run has come to a standstill."""
+        """No thread can go on: move the clock, or end `settle` if only daemons are left; else it is a deadlock."""
         if self.observer is not None:
             self.observer.idle()
         if self._tick():
@@ -495,7 +505,7 @@ class Scheduler(Ordering):
         return self.abort(Stop("deadlock", f"no thread can go on: {names}"))
 
     def _tick(self) -> bool:
-        """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""
+        """Move the clock to the next deadline, and wake all threads that are due. False: there is no deadline."""
         timers = self.timers
         now: float | None = None
         while timers:
@@ -519,8 +529,8 @@ class Scheduler(Ordering):
     def time(self, frame: FrameType) -> float:
         """The clock, read from `frame`. A thread that reads it at one place again and again moves it faster and faster.
 
-        The reading number `READINGS` + k there moves it by k³ microseconds, or to the next deadline: it passes a second
-        after 45 further ones, an hour after 350, and is never more than a tenth late after the first second.
+        Reading `READINGS` + k of a place moves it by k³ microseconds, or to the next deadline. It passes a second after
+        45 such readings and an hour after 350, and a loop that waits for a second or more ends at most a tenth late.
         """
         if not self.active or self.quiet or self.aborting:
             return self.clock
@@ -543,14 +553,14 @@ class Scheduler(Ordering):
         return self.clock
 
     def _unfinished(self) -> Task | None:
-        """A thread whose end the run has to wait for."""
+        """A thread that the run waits for: one that has not ended, and is no daemon."""
         for thread in self.threads:
             if not thread.ended and not thread.daemon and thread is not self.main:
                 return thread
         return None
 
     def _look(self, me: Task, *, ended: bool = False) -> None:
-        """Let the invariant look at the state. Nothing it does is a point."""
+        """Run the invariant, on the thread with the turn. No step of it is a point."""
         assert self.always is not None
         try:
             with self.undisturbed():
@@ -562,18 +572,18 @@ class Scheduler(Ordering):
                 raise Aborted from None
 
     def undisturbed(self) -> _Undisturbed:
-        """Nothing that the block does is a point."""
+        """A block in which no step is a point."""
         return _Undisturbed(self)
 
     def pass_through(self, me: Task) -> None:
-        """A point of a thread that unwinds: it goes on, so that its `finally` may do its work, but not for ever."""
+        """A point of a thread that unwinds: it goes on, so that its `finally` can run, for at most 1,000 points."""
         me.rights += 1
         if me.rights > 1_000:
             raise Aborted
 
 
 class _Undisturbed:
-    """See `Scheduler.undisturbed`. Not made by contextlib, whose own lines may be points where lines are."""
+    """See `Scheduler.undisturbed`. A class of its own, since lines of contextlib may be points."""
 
     __slots__ = ("_scheduler", "_watching")
 

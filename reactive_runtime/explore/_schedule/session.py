@@ -1,13 +1,16 @@
-"""Everything in place to run schedules of one scenario, one after the other."""
+"""Sets up all that a run of a schedule needs, and runs schedules of one scenario, one after the other."""
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType, ModuleType
+from functools import cache
+from importlib import import_module
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, Literal
 
 import reactive_runtime
@@ -29,11 +32,11 @@ from reactive_runtime.explore._checks.scenario import (
 from reactive_runtime.explore._instrument import code_patcher, rewriting, tracing
 from reactive_runtime.explore._render.step_log import Step, StepLog
 from reactive_runtime.explore._schedule import carriers
-from reactive_runtime.explore._schedule.determinism import NotTheSameError, Run, StepRecorder
+from reactive_runtime.explore._schedule.determinism import AtTheLast, NotTheSameError, Run, StepRecorder
 from reactive_runtime.explore._schedule.gil import UnderAGil, happens_under_a_gil, lets_in
 from reactive_runtime.explore._schedule.interrupts import Interrupts
 from reactive_runtime.explore._schedule.scheduler import Scheduler
-from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
+from reactive_runtime.explore._schedule.task import Aborted, Stop
 from reactive_runtime.explore._schedule.tokens import Token, source_hash
 from reactive_runtime.explore._schedule.watchdog import Watchdog
 from reactive_runtime.explore._search.strategies import Replayed, Strategy
@@ -51,8 +54,12 @@ _exploring: Final = primitives.Lock()
 """Held by the one exploration that this process may have; with it go `SITES`, and the stand-ins' scheduler."""
 
 _HERE: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_PACKAGE: Final = os.path.dirname(reactive_runtime.__file__) + os.sep
 
 _NO_FILE: Final = "<string>"  # of code from many places
+
+_FLOWS: Final = f"{reactive_runtime.__name__}._flow"
+"""Not imported here: rewriting it takes longer than all else, and most programs of threads have no flow."""
 
 _UNWATCHED: Final = (
     "atomics",
@@ -67,11 +74,11 @@ _UNWATCHED: Final = (
     "tck",
     "testing",
 )
-"""Rooms of the package that are not looked into, unless they are named."""
+"""Parts of the package that the explorer does not look into unless `modules` names them."""
 
 
 class Session:
-    """Everything in place to run schedules of one scenario."""
+    """Runs schedules of one scenario. The thread that explores owns it, but `_changes`: the holder of the turn does."""
 
     def __init__(
         self,
@@ -93,7 +100,7 @@ class Session:
         self.accesses: list[tuple[int, bool, int]] = []
         """Of the run that was shown last: which thread, whether it was a point, and the site."""
         self.observations: Observations = Observations(expected_in(program.roots()))
-        """What the runs have shown."""
+        """The outcomes and other observations of all runs."""
         self._hang = hang
         self._engine = engine
         self._job = job
@@ -112,7 +119,7 @@ class Session:
         roots = [*self._program.roots(), *parts]
         scenario = list(modules_of(roots))
         self.modules: list[ModuleType] = list(_watched(scenario, self._named))
-        """What is looked into."""
+        """The modules that the explorer looks into."""
         package = reactive_runtime.__name__
         further = [item for item in scenario if not _is_unwatched(item.__name__, package)]
         own = {name for root in self._program.roots() if type(name := _home(root)) is str}
@@ -121,6 +128,11 @@ class Session:
         self._owners: list[Any] = []  # of what outlives a run, perhaps of locks
         reached = [*self.modules, *self._program.roots(), *classes]
         functions = code_patcher.functions_in(reached, self._names, self._owners)
+        looked_at: list[ModuleType | FunctionType] = [*self.modules, *functions]
+        if _FLOWS not in sys.modules and any(_may_import_flows(item, package) for item in looked_at):
+            import_module(_FLOWS)  # while a run imports it, it would get stand-ins for good
+            self._look_into(parts)
+            return
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
         self._without_file = [function for function in self._functions if function.__code__.co_filename == _NO_FILE]
@@ -146,7 +158,7 @@ class Session:
     def _parts(self) -> list[Any]:
         """The classes and functions that the set-up makes a state of.
 
-        No actor runs, so what a tear-down that checks the state says of it is not heard.
+        No actor runs, so the error of a tear-down that checks the state is dropped.
         """
         scheduler, program = self.scheduler, self._program
         state: Any = None
@@ -166,6 +178,7 @@ class Session:
     def _open(self) -> None:
         if not _exploring.acquire(blocking=False):
             raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
+        self._with_flows = _FLOWS in sys.modules
         with contextlib.ExitStack() as stack:
             stack.callback(_exploring.release)
             self._interrupts = stack.enter_context(Interrupts())
@@ -208,7 +221,7 @@ class Session:
         self._close()
 
     def _close(self) -> None:
-        # What the runs have left is finalised here: later it might be in the middle of another exploration.
+        # Collect the garbage of the runs here: its finalizers might run in the middle of a later exploration.
         self.watcher.forget()
         self.scheduler.forget()
         self.scheduler.collect()
@@ -221,26 +234,27 @@ class Session:
         return self._changes[key]
 
     def tracks(self, yes: bool, *, every_step: bool = True) -> None:
-        """Keep chains, or not, in the runs that follow; with them the strategy may see every step, also of one thread.
+        """Keep chains, or not, in the runs that follow; with them the strategy may see steps without a choice too.
 
-        A search that remembers what it has seen has to; to one that draws, a step without a choice says nothing.
+        A systematic search needs these; for a strategy that draws they have no meaning.
         """
         self.scheduler.observer = None
         self.scheduler.few = 0 if yes and every_step else 1
-        # What instructions touch is not known, and an invariant of each step looks at all there is: then no two
-        # schedules are known to be equivalent.
+        # The locations that an instruction accesses are not known, and an invariant of each step accesses all: with
+        # either, no two schedules are known to be equivalent.
         known = self.points == "shared" and self.scheduler.tracer is None and self._program.at_each_step is None
         self.scheduler.tracking = yes and known
         self.watcher.begin()
-        if not self.watcher.frozen:  # what a token says, and what is being made small, stays as it is
+        if not self.watcher.frozen:  # a replay and a reduction keep their points
             self.scheduler.releases = self.scheduler.releases or self.scheduler.tried
         self.scheduler.version = self.watcher.found + self.scheduler.releases
 
     def run(self, program: Scenario[Any], strategy: Strategy, *, shown: bool = False) -> Stop | None:
-        """One schedule. None: all held."""
+        """Run one schedule. None: all held."""
         scheduler = self.scheduler
         scheduler.choose = strategy.choose
         self.watcher.begin()
+        self.observations.reached = None
         if shown:
             self.watcher.show(True)
         scheduler.begin()
@@ -254,6 +268,7 @@ class Session:
             if (at_each_step := program.at_each_step) is not None:
                 scheduler.always = lambda: judge(at_each_step, state)
                 scheduler.due = 0
+            self.watcher.watch()
             scheduler.watching = self.points != "sync"
             scheduler.settle()
             scheduler.watching = False
@@ -279,9 +294,13 @@ class Session:
             self._tear_down(program, state, ran=ran and self.scheduler.stop is None)
         self._watchdog.complain()
         self._interrupts.raise_kept()
+        if not self._with_flows and _FLOWS in sys.modules:
+            raise ExploreError(
+                f"{program.name} imports flows while it is explored: import reactive_runtime.Flow before"
+            )
 
     def _tear_down(self, program: Scenario[Any], state: Any, *, ran: bool) -> None:
-        """A tear-down may check the state: of a run that has come to its end; else there is nothing to hold it to."""
+        """A tear-down may check the state; its error counts if the run ended as it should."""
         try:
             program.tear_down(state)
         except ExploreError:
@@ -303,6 +322,8 @@ class Session:
         scheduler = self.scheduler
         try:
             with scheduler.undisturbed():
+                if self.observations.reached is not None:
+                    raise self.observations.reached
                 judge(program.at_end, state)
                 if program.outcome is not None:
                     self._ended(program, program.outcome(state))
@@ -337,7 +358,7 @@ class Session:
     def logged(
         self, program: Scenario[Any], strategy: Strategy, token: Token | None = None
     ) -> tuple[StepLog, Stop | None]:
-        """One schedule, as far as the strategy takes it, with every step written down."""
+        """Run one schedule, as far as the strategy takes it, and log each step."""
         scheduler = self.scheduler
         scheduler.step_log = step_log = StepLog(scheduler, self._files, self._codes(), token)
         strategy.begin(scheduler)
@@ -349,7 +370,7 @@ class Session:
         return step_log, stop
 
     def recorded(self, program: Scenario[Any], strategy: Strategy) -> Run:
-        """One schedule, with what its steps were."""
+        """Run one schedule, and record the parts of its steps that `determinism` compares."""
         scheduler = self.scheduler
         scheduler.step_log = recorder = StepRecorder(self._files, self._codes())
         try:
@@ -359,7 +380,7 @@ class Session:
         return Run(recorder.taken, stop, {task.index: task.name for task in scheduler.threads})
 
     def again(self, program: Scenario[Any], schedule: Sequence[int]) -> Run:
-        """Run one schedule again, with the points that it had. What it shows is not counted."""
+        """Run one schedule again, with the points that it had, and drop its observations."""
         observed, frozen = list(self.observations.outcomes), self.watcher.frozen
         strategy = Replayed(schedule)
         strategy.begin(self.scheduler)
@@ -372,7 +393,7 @@ class Session:
             self.observations.outcomes = observed
 
     def fingerprint(self, program: Scenario[Any]) -> int:
-        """A number for what the last run did: the same where each operation came after the same others."""
+        """A number for the order of the last run: equal if each operation came after the same others."""
         scheduler = self.scheduler
         if not scheduler.tracking or program.at_each_step is not None:
             return hash(tuple(scheduler.schedule))
@@ -418,14 +439,14 @@ class Session:
         return found
 
     def _codes(self) -> list[CodeType]:
-        """Of functions that have no file."""
+        """The code of functions that have no file."""
         return [function.__code__ for function in self._without_file]
 
     def _own_files(self) -> list[str]:
-        return sorted(self._files)
+        return sorted(self._files | _package_files())  # loaded or not: a token is for processes that import more
 
     def under_a_gil(self, steps: list[Step]) -> bool:
-        """Whether these steps can be done in this order where there is a GIL; at lines and instructions, unknown."""
+        """Whether these steps can happen in this order with a GIL; at lines and instructions always True."""
         return self._code_patcher is None or happens_under_a_gil(steps, self._code_patcher.code_of)
 
     def breach(self, stop: Stop, steps: list[Step]) -> tuple[str, int] | None:
@@ -438,7 +459,7 @@ class Session:
 
     @property
     def origin(self) -> tuple[Scenario[Any], Any]:
-        """What is explored, with the further modules: what a replay needs beside the token."""
+        """The scenario and `modules`, which a replay needs beside the token."""
         return self._program, self._named
 
     def stop_before(
@@ -471,7 +492,7 @@ class Session:
                 stopping.append(len(visits))
                 visits.clear()
                 return self._followed(program, schedule)
-        scheduler.step_log = _AtTheLast(len(schedule))
+        scheduler.step_log = AtTheLast(len(schedule))
         try:
             return self._followed(program, schedule)
         finally:
@@ -483,7 +504,7 @@ class Session:
         return self.run(program, strategy)
 
     def resume(self, token: Token) -> None:
-        """Make points of what was one when `token` was made."""
+        """Restore the points that there were when `token` was made."""
         if token.source != source_hash(self._own_files()):
             raise ExploreError(
                 "the source of the scenario, or of the modules it is explored with, is not what it was when this token"
@@ -499,18 +520,11 @@ class Session:
                 learned([first + site for site in sites])
 
 
-class _AtTheLast(StepRecorder):
-    """Enters the debugger before the last step, where no line can be found to stop at."""
-
-    def __init__(self, length: int) -> None:
-        super().__init__(frozenset(), ())
-        self._length = length
-
-    def step(self, me: Task) -> None:
-        """`me` does its step now."""
-        super().step(me)
-        if len(self.taken) == self._length:
-            breakpoint()  # the program's frame is some steps up
+@cache
+def _package_files() -> frozenset[str]:
+    package, found = reactive_runtime.__name__, glob.glob(f"{glob.escape(_PACKAGE)}**/*.py", recursive=True)
+    names = {file: f"{package}.{file[len(_PACKAGE) : -len('.py')].replace(os.sep, '.')}" for file in found}
+    return frozenset(file for file, name in names.items() if not _is_unwatched(name, package))
 
 
 def _short(filename: str) -> str:
@@ -536,7 +550,7 @@ class _Actor:
 def _watched(
     scenario: Sequence[ModuleType], modules: Sequence[str | ModuleType] | str | ModuleType
 ) -> Iterator[ModuleType]:
-    """The modules whose accesses are points: the scenario's, the package's own, and those that are named."""
+    """The modules that the explorer looks into: the scenario's, the package's own, and those in `modules`."""
     seen: set[str] = set()
     package = reactive_runtime.__name__
     named: list[ModuleType] = []
@@ -558,6 +572,16 @@ def _watched(
         if module.__name__ not in seen:
             seen.add(module.__name__)
             yield module
+
+
+def _may_import_flows(item: ModuleType | FunctionType, package: str) -> bool:
+    """Whether a module has the package among its names, or a function of a program imports it, or a part of it."""
+    if isinstance(item, ModuleType):
+        return any(value is reactive_runtime for value in vars(item).values())
+    codes = (item.__code__, *code_patcher.codes_in(item.__code__))
+    names = {name for code in codes for name in (*code.co_names, *code.co_consts) if isinstance(name, str)}
+    imported = (name for name in names if f"{name}.".startswith(f"{package}.") and not _is_unwatched(name, package))
+    return not item.__code__.co_filename.startswith(_PACKAGE) and any(imported)
 
 
 def _home(root: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One thread of the program, and how its run may end before it does. The holder of the turn owns both."""
+"""A thread of the program, and the reason for which a run ends early. The holder of the turn owns both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAITING: Final = "waiting"
 ENDED: Final = "ended"
 
 PERSISTENCE: Final = 400
-"""Steps that a thread may do in a row while others could go on: it may be waiting for one of them, in a loop."""
+"""Steps that a thread does in a row at most, at first, while others could go on: it may loop until they do a step."""
 
 CUT: Final = "cut"
 """The kind of a stop that is no failure: the run leads nowhere new."""
@@ -33,7 +33,7 @@ class Aborted(Unwinding):
 
 
 class Stop:
-    """Why a run came to an end before its threads did."""
+    """The reason for which a run ended before its threads did."""
 
     __slots__ = ("error", "kind", "thread", "what")
 
@@ -59,7 +59,7 @@ class Several:
 
     @property
     def r(self) -> int:
-        """What `w` leaves out: nothing."""
+        """0: `w` has both."""
         return 0
 
 
@@ -69,14 +69,14 @@ def parts_of(location: Any) -> Collection[Any]:
 
 
 UNLOCKED: Final = 3
-"""How often a loop that takes locks comes round before it is known to change nothing: it may do so inside of code that
-is not looked into."""
+"""A loop that takes locks counts as one that changes nothing after so many turns: code that the explorer does not look
+into may change something under the lock."""
 
 _SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
 
 
 def _known(value: Any) -> Any:
-    """What tells two values of a local name apart: the value, if it is simple; else which object it is."""
+    """The value of a local name as far as it counts: the value itself if it is simple, or else its identity."""
     kind = type(value)
     if kind in _SIMPLE:
         return value
@@ -144,14 +144,14 @@ class Task:
         self.parts: dict[int, tuple[Any, dict[str, Any]]] = {}  # its parts of thread-locals, by the id of each
         self.started: bool = False
         self.state: str = READY  # changed by `TaskStates` only
-        self.parent: int = 0  # the number of the thread that made it,
-        self.number: int = 0  # and which of its threads it is
+        self.parent: int = 0  # the index of the thread that made it
+        self.number: int = 0  # its place among the threads of its parent, from 1
         # What it is about to do, said at its point:
         self.what: Any = "start"
         self.location: Any = None  # what it touches: an object with the fields `w` and `r`, perhaps `Several`
         self.writes: bool = True
-        # What it waits for:
-        self.deadline: float | None = None  # of the timer that is set; None where it was woken
+        # For its waits:
+        self.deadline: float | None = None  # of the timer that is set; None if a thread has woken it
         self.until: float | None = None  # the same, kept until its wait is over
         self.timed_out: bool = False
         self.joiners: list[Task] = []
@@ -162,11 +162,11 @@ class Task:
         self.acts: int = 0  # how often it has changed something that others see
         self.locks: int = 0  # how often it has released a lock
         self.waited: int = 0  # how often it has waited, or given way
-        self.turned: int = -1  # `acts`, when it came round any loop last,
-        self.rounds: int = 0  # and how often it has since
-        self.windows: dict[Any, list[Any]] = {}  # by loop: what there was when it came round
-        self.still: int = 0  # loops without a change by any thread,
-        self.still_at: int = 0  # since there were so many acts
+        self.turned: int = -1  # `acts`, when it came round any loop last
+        self.rounds: int = 0  # turns of loops since `acts` was `turned`
+        self.windows: dict[Any, list[Any]] = {}  # by loop: the state at its last turn; see `repeats`
+        self.still: int = 0  # turns of loops without a change by any thread
+        self.still_at: int = 0  # the acts of all threads at these turns
         self.readings: dict[Any, int] = {}  # of the clock, by place
         self.done: Any = None  # what it did last, under a GIL that is assumed
         # For strategies and watchers:
@@ -174,7 +174,7 @@ class Task:
         self.chain: int = 0  # a number for everything that happened before what it does next
         self.children: int = 0
         self.vc: list[int] = []  # vector clock, by index
-        self.rights: int = 0  # how often it may pass through after its run was aborted
+        self.rights: int = 0  # points that it has passed since its run was aborted
         self.said: Any = None  # about its next step, for the one that shows it
 
     @property
@@ -183,7 +183,7 @@ class Task:
         return self.state is ENDED
 
     def repeats(self, where: Any, frame: FrameType | None) -> bool:
-        """Whether it was here before, has changed nothing since, and its local names are what they were."""
+        """Whether it comes round at `where` again, and neither it nor its local names have changed anything since."""
         seen = self.windows.get(where)
         if seen is None or seen[0] != self.acts or frame is None:
             self.windows[where] = [self.acts, None, self.waited, self.locks, 0]

@@ -1,4 +1,4 @@
-"""Who can go on: the states of the task threads, and who ranks below whom.
+"""The states of the task threads, and their ranks.
 
     READY ──blocked──▶ WAITING ──woken──▶ READY
       │ ▲
@@ -6,15 +6,15 @@
     RESTING                                any ──▶ ENDED
 
 A thread is in the list `ready` when its state is READY, in the list `resting` when it is RESTING, and in neither
-otherwise. What changes a state is here, and nowhere else; so a thread that rests can be blocked, and one that was held
-back keeps its deadline.
+otherwise. Only this module changes a state, so a thread that rests can be blocked, and a thread that was held back
+keeps its deadline.
 
-*Fairness*, as in CHESS (Musuvathi and Qadeer, 2008). A thread that gives way ranks below all that could go on then. It
+*Fairness*, as in CHESS (Musuvathi and Qadeer, 2008). A thread that gives way ranks below all that can go on then. It
 rests as long as one of those can go on and has not done a step. A thread that gives way for the first time rests until
-any other one has done a step. So no thread that loops keeps another one from its work for ever. There is always one
-that can be chosen: what a thread ranks below is forgotten when that thread is chosen, so no two rank below each other.
+any other one has done a step. So no thread that loops keeps another one from its work for ever. The scheduler can
+always choose a thread: a choice ends all ranks below the chosen thread, so no two threads rank below each other.
 
-Ownership: the holder of the turn, as all of the scheduler.
+Ownership: the holder of the turn, as for all of the scheduler.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TaskStates:
         self.ranked = False
 
     def enter(self, task: Task) -> None:
-        """There is a further thread, and it can go on."""
+        """Add a thread that can go on."""
         self.threads.append(task)
         self.ready.append(task)
 
@@ -60,7 +60,7 @@ class TaskStates:
         task.state = WAITING
 
     def hold_back(self, task: Task) -> None:
-        """What `task` was woken for was taken by another: it waits on, for as long as it said before."""
+        """Another thread took the thing that `task` was woken for: `task` waits on, until its former deadline."""
         if task.state is READY:
             self.ready.remove(task)
             task.state = WAITING
@@ -100,7 +100,7 @@ class TaskStates:
         self.ranked = True
 
     def prefer(self, starved: list[Task]) -> None:
-        """All others rank below `starved`, which can go on and have not for long."""
+        """All others rank below `starved`: threads that can go on and have done no step for long."""
         above = 0
         for task in starved:
             task.below = 0

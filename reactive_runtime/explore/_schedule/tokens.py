@@ -31,13 +31,13 @@ _LARGEST: Final = 16 << 20
 
 @dataclass(frozen=True)
 class Token:
-    """What a token says."""
+    """The contents of a token."""
 
     scenario: str
     strategy: str
     seed: int
     index: int
-    """It was the schedule of that number, of that strategy and seed."""
+    """The number of the schedule, among those of that strategy and seed."""
     points: str
     python: str
     source: str
@@ -102,7 +102,7 @@ class Token:
 
 
 def source_hash(filenames: Iterable[str]) -> str:
-    """Of the contents of files."""
+    """A hash of the contents of files."""
     digest = hashlib.sha256()
     for name in filenames:
         digest.update("".join(linecache.getlines(name)).encode(errors="surrogatepass"))

@@ -1,4 +1,4 @@
-"""Notices a thread that neither comes to a point nor ends: blocked by something not controlled, or in a loop."""
+"""Notices a thread that neither comes to a point nor ends: something uncontrolled blocks it, or it is in a loop."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class Watchdog:
 
 @contextlib.contextmanager
 def ends_where_no_thread_runs(seconds: float) -> Iterator[None]:
-    """End the process where for so long no thread of it could run: one is in a loop in C, and keeps the GIL.
+    """End the process if no thread of it can run for so long: one is in a loop in C, and keeps the GIL.
 
-    No thread can do anything about it then, the one of `Watchdog` neither. So a timer in C, which this thread sets
-    again as long as it runs, writes the stacks of all threads to standard error, and ends the process with status 1.
+    Then the thread of `Watchdog` can't run either. So a thread sets a timer in C again as long as it runs; the timer
+    writes the stacks of all threads to standard error, and ends the process with status 1.
     """
     over = _thread.allocate_lock()  # held as long as the timer is to be set again
     ended = _thread.allocate_lock()  # held as long as the thread may set it
@@ -103,5 +103,5 @@ def _told(frame: traceback.FrameSummary) -> str:
 
 
 def _stack(frame: FrameType | None) -> list[traceback.FrameSummary]:
-    """Where a thread is, innermost first."""
+    """The stack of a thread, innermost first."""
     return [] if frame is None else traceback.extract_stack(frame)[::-1]

@@ -21,7 +21,7 @@ from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Several, Task
 from reactive_runtime.explore._shared_state.locations import Access, Location, Locations
 from reactive_runtime.explore._shared_state.points import SHOWN, Points
-from reactive_runtime.explore._standins.threads import real_current_thread
+from reactive_runtime.explore._standins.living import real_current_thread
 
 __all__ = ["PACKAGE", "Accesses", "place_of"]
 

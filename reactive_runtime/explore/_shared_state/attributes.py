@@ -167,6 +167,17 @@ class Attributes:
 
         return configured
 
+    def storing(self, called: Any, stored: Callable[..., list[str]], site: int) -> Callable[..., Any]:
+        """A method in C that stores attributes of its object, whose names `stored` gives."""
+
+        def storing(*arguments: Any) -> Any:
+            if self._scheduler.watching and arguments:
+                for name in stored(arguments[0]):
+                    self._changed(True, (called.__self__, name), site)
+            return called(*arguments)
+
+        return storing
+
     def mapping(self, called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
         """`vars`, by another name."""
         return called(*map(self._accesses.mapped, arguments), **keywords)

@@ -20,12 +20,15 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, Final
+from typing import Any, Final, cast
+from weakref import ReferenceType
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.caches import Caches
+from reactive_runtime.explore._shared_state.deaths import Deaths
 from reactive_runtime.explore._shared_state.foreign_calls import BOUND, GETTERS, METHODS, ForeignCall, ForeignCalls
-from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, CONFIGURED, PLAIN, has_own
+from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, CONFIGURED, PLAIN, has_own, names_of
+from reactive_runtime.explore._shared_state.outer_state import CHANGES, NAMED, place_and_use, stored_in_exception
 from reactive_runtime.explore._shared_state.points import POINT, Points
 
 __all__ = ["Calls"]
@@ -39,20 +42,26 @@ _HERE: Final = os.path.dirname(__file__) + os.sep
 _NO_METHODS: Final = (type(None), GetSetDescriptorType, MemberDescriptorType)
 """Types of what a class has under the name of an attribute that is no method."""
 _LASTING: Final = (ModuleType, type(None))
+"""Types of what builtin functions are methods of, which live as long as the process."""
+_OF_A_CLASS: Final = (WrapperDescriptorType, MethodDescriptorType)
 
 
 class Calls:
     """The hooks for what is called, or kept to be called later.
 
-    The holder of the turn owns its dictionaries. Its other fields stay as they are.
+    The holder of the turn owns its dictionaries, which outlive a run: they have nothing that a run frees, or it would
+    die in a later run, in the middle of a step. Its other fields stay as they are.
     """
 
     __slots__ = (
-        "_attributes", "_caches", "_foreign", "_kinds", "_methods", "_points", "_racing", "_safe", "_scheduler",
-        "_special", "_wrapped", "_written",
+        "_attributes", "_caches", "_deaths", "_foreign", "_kinds", "_methods", "_points", "_racing", "_safe",
+        "_scheduler", "_special", "_wrapped", "_written",
     )  # fmt: skip
 
-    def __init__(self, scheduler: Scheduler, points: Points, foreign: ForeignCalls, caches: Caches) -> None:
+    def __init__(
+        self, scheduler: Scheduler, points: Points, foreign: ForeignCalls, caches: Caches, deaths: Deaths
+    ) -> None:
+        self._deaths = deaths
         self._scheduler = scheduler
         self._points = points
         self._racing, self._written, self._methods = points.racing, points.written, points.methods
@@ -128,10 +137,15 @@ class Calls:
             return self._of_the_frame(called, site, _frame_of_the_program())
         if kind is _Method:
             return self._handing(called.method, site)
+        use = place_and_use(called, kind)
+        if use is not None:
+            return self._at_place(called, *use, site)
+        if called is ReferenceType:
+            return self._deaths.making
         if self._shows(called, kind, site):
             return called
         instead = self._handing(called, site)
-        if kind is not MethodType and type(getattr(called, "__self__", None) if kind in BOUND else None) in _LASTING:
+        if _lasts(called, kind):
             self._wrapped[site] = (called, instead)
         return instead
 
@@ -141,7 +155,7 @@ class Calls:
         always = True
         if kind is FunctionType:
             shows = kinds.known(called)
-            always = called.__closure__ is None
+            always = called.__closure__ is None and _lasts(called, kind)
         elif kind is MethodType:
             return kinds.shows(called.__func__) or (
                 kinds.known(called.__func__) and kinds.of(type(called.__self__)) is PLAIN
@@ -156,7 +170,24 @@ class Calls:
             self._safe[site] = called
         return shows
 
+    def handed_on(self, called: Any, site: int) -> Any:
+        """A function that a thread is to call, as points."""
+        return self._handing(called, site)
+
     # -- what is called instead --------------------------------------------------------------------------------
+
+    def _at_place(self, called: Any, place: str, use: str, site: int) -> Callable[..., Any]:
+        """A function with a state of its own."""
+        accesses = self._foreign.accesses
+
+        def in_turn(*arguments: Any, **keywords: Any) -> Any:
+            if use is not NAMED:
+                accesses.at(place, site, use is CHANGES)
+            elif self._scheduler.has_others():
+                accesses.unseen(called, site)
+            return called(*arguments, **keywords)
+
+        return in_turn
 
     def _of_the_frame(self, called: Any, site: int, frame: FrameType) -> Any:
         """A function that looks at the frame it is called from, by another name."""
@@ -175,6 +206,8 @@ class Calls:
             special = self._special.get(called)
             if special is not None:
                 return lambda *arguments, **keywords: special(called, arguments, keywords, site)
+            if (stored := stored_in_exception(called, name)) is not None:
+                return self._attributes.storing(called, stored, site)
         else:
             instead = self._standing_in(called, kind, name, site)
             if instead is not None:
@@ -200,6 +233,8 @@ class Calls:
             return self._getting(called, site)
         if kind is MethodType and (changed := CONFIGURED.get(id(called.__func__))) is not None:
             return attributes.configuring(called, changed, site)
+        if issubclass(kind, ReferenceType):
+            return self._deaths.asking(called, site)
         if kind is CACHE:
             return self._caches.asking(called, site)
         if kind is MethodType and type(called.__func__) is CACHE:
@@ -223,7 +258,7 @@ class Calls:
 class _Method:
     """A method of a container that was taken: it is a point when it is called, not when it is looked up."""
 
-    __slots__ = ("_handing", "_site", "method")
+    __slots__ = ("__weakref__", "_handing", "_site", "method")
 
     def __init__(self, handing: Callable[[Any, int], Any], method: Any, site: int) -> None:
         self._handing = handing
@@ -233,14 +268,45 @@ class _Method:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._handing(self.method, self._site)(*arguments, **keywords)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The program takes it for the method."""
+        return type(self.method)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.method, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.method.__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self.method)
 
     def __eq__(self, other: object) -> bool:
         return bool(self.method == (other.method if isinstance(other, _Method) else other))
 
     def __hash__(self) -> int:
         return hash(self.method)
+
+
+def _lasts(called: Any, kind: type) -> bool:
+    """Whether no run frees it: a builtin, a class, or a function that its module, or a class there, has by its name.
+
+    The garbage collector alone frees a class, and it does not work in a run.
+    """
+    if kind in BOUND:
+        return type(called.__self__) in _LASTING
+    if kind is not FunctionType:
+        return kind in _OF_A_CLASS or issubclass(kind, type)
+    names = called.__globals__
+    *outer, last = called.__qualname__.split(".")
+    for name in outer:
+        found = cast("Any", names.get(name))
+        if not issubclass(type(found), type):
+            return False
+        names = names_of(found)
+    found = cast("Any", names.get(last))
+    return called is (found.__func__ if type(found) in (staticmethod, classmethod) else found)
 
 
 def _frame_of_the_program() -> FrameType:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._shared_state.accesses import Accesses
 from reactive_runtime.explore._shared_state.call_backs import CallBacks
+from reactive_runtime.explore._shared_state.deaths import WEAK, Deaths
 from reactive_runtime.explore._shared_state.kinds import (
     CONTAINER,
     FILES,
@@ -42,7 +43,7 @@ class Contents:
     """The hooks for what a value holds. Its fields stay as they are; what they refer to the holder of the turn owns."""
 
     __slots__ = (
-        "_accesses", "_call_backs", "_calling", "_kinds", "_locations", "_mapped", "_of_classes", "_plain",
+        "_accesses", "_call_backs", "_calling", "_deaths", "_kinds", "_locations", "_mapped", "_of_classes", "_plain",
         "_scheduler", "_written",
     )  # fmt: skip
 
@@ -54,7 +55,9 @@ class Contents:
         kinds: Kinds,
         accesses: Accesses,
         call_backs: CallBacks,
+        deaths: Deaths,
     ) -> None:
+        self._deaths = deaths
         self._scheduler = scheduler
         self._written, self._of_classes = points.written, points.of_classes
         self._locations, self._mapped = locations, locations.mapped
@@ -104,6 +107,8 @@ class Contents:
         location = self._locations.find(entry, name)
         if type(entry) is GeneratorType:
             self._locations.entered = location
+        if isinstance(entry, WEAK):
+            self._deaths.held_in(entry, location)
         found.append((location, site, writes or kind is STEPPING, entry, name, entry))
         if blind or kind is OPAQUE:
             location.blind.add(site)
@@ -256,6 +261,13 @@ class Contents:
         if type(entries) in self._plain or not self._scheduler.watching or self._kinds.of(type(entries)) is PLAIN:
             return entries
         return self._steps(entries, site)
+
+    def delegated(self, entries: Any, site: int) -> Any:
+        """The operand of `yield from`: as `each`, unless it may be sent values."""
+        kinds, kind = self._kinds, type(entries)
+        if hasattr(kind, "send") or kinds.of(kind) is OPAQUE or kinds.is_python(kinds.method(kind, "__iter__")):
+            return self.look(entries, site)
+        return self.each(entries, site)
 
     def _steps(self, entries: Any, site: int) -> Iterator[Any]:
         scheduler = self._scheduler

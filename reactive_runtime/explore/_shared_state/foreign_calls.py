@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter, itemgetter, methodcaller
@@ -17,13 +18,13 @@ from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, OPAQUE,
 from reactive_runtime.explore._shared_state.locations import Access, Locations
 from reactive_runtime.explore._shared_state.points import Points
 
-__all__ = ["BOUND", "GETTERS", "METHODS", "ForeignCalls"]
+__all__ = ["BOUND", "CALLED", "GETTERS", "METHODS", "ForeignCalls"]
 
 BOUND: Final = BUILTIN | {MethodWrapperType}
 """Types of methods in C."""
 METHODS: Final = BOUND | {MethodType}
 GETTERS: Final = (attrgetter, itemgetter, methodcaller)
-_CALLED: Final = BUILTIN | {CACHE, partial, *GETTERS}
+CALLED: Final = BUILTIN | {CACHE, partial, *GETTERS}
 """Types of functions of which a function in C, which calls them, does not show what they do."""
 
 _Before = list[tuple[Any, dict[str, Any]]]
@@ -146,8 +147,8 @@ class ForeignCall:
         if self._reaches_further:
             before = shared.handed(found, [*arguments, *keywords.values(), self._whole], site)
         if self._calls:
-            arguments = tuple(self._in_c(x) if type(x) in _CALLED else x for x in arguments)
-            keywords = {k: self._in_c(x) if type(x) in _CALLED else x for k, x in keywords.items()}
+            arguments = tuple(self._in_c(x) if type(x) in CALLED else x for x in arguments)
+            keywords = {k: self._in_c(x) if type(x) in CALLED else x for k, x in keywords.items()}
         if calling:
             return call_backs.during(found, called, *arguments, **keywords)
         if found:
@@ -186,6 +187,10 @@ class ForeignCall:
         for entry in keywords.values():
             if type(entry) not in plain:
                 contents.gather(found, entry, site, self._writes and owner is None, blind)
+        if self._called is print:
+            file = keywords.get("file", sys.stdout)
+            if file is not None and file is not shared.kinds.stdout and file is not sys.__stdout__:
+                contents.gather(found, file, site, True, blind)
         if owner is not None and not (found or self._depth or blind or calling):
             contents.touch(owner, site, self._writes)
         elif owner is not None:

@@ -47,6 +47,8 @@ from types import (
 )
 from typing import Any, Final
 
+from reactive_runtime.explore._shared_state.outer_state import USES
+
 __all__ = [
     "BUILTIN",
     "CACHE",
@@ -161,8 +163,8 @@ _MAKES_NOTHING_OF: Final = frozenset(map(id, (type, object, super, property, sta
 
 _TRUSTED: Final = _words(
     "threading _thread queue _queue concurrent asyncio _asyncio typing typing_extensions abc _abc types functools"
-    " _functools operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum"
-    " dataclasses inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal"
+    " _functools operator _operator weakref _weakref _weakrefset contextlib logging enum"
+    " dataclasses inspect traceback warnings unittest string numbers time _sre re datetime _datetime"
     " fractions uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
     " pytest _pytest pluggy hypothesis greenlet"
 )
@@ -227,6 +229,8 @@ class Kinds:
 
     def __init__(self, modules: Iterable[str] = ()) -> None:
         self._modules = frozenset(modules)
+        self.stdout: Any = sys.stdout
+        """The one before the exploration: no program sees the text there."""
         self._kinds: dict[type, int] = {}
         self.plain: set[type] = {kind for kind, what in _STATIC.items() if what == PLAIN}
         """Types of which nothing is to be seen."""
@@ -318,6 +322,7 @@ class Kinds:
             or id(function) in _DEEP
             or id(function) in _EVALUATING
             or id(function) in CONFIGURED
+            or (type(function) is FunctionType and id(function.__code__) in USES)
         ):
             return False
         return self.shows(function) or (type(function) is FunctionType and self._is_trusted(home_of(function) or ""))
@@ -329,6 +334,11 @@ class Kinds:
             if name in names:
                 return names[name]
         return None
+
+    @staticmethod
+    def is_python(function: Any) -> bool:
+        """Whether a function is written in Python."""
+        return type(function) is FunctionType
 
     def builds(self, cls: Any) -> bool:
         """Whether the class shows in its own code how an object of it is made, or making one looks into nothing."""

@@ -13,6 +13,7 @@ ones before it:
     attributes      attributes, also by name and through descriptors
     caches          those of `functools`
     call_backs      what operations in C call
+    deaths          looks at weak references
     foreign_calls   calls of code that is not rewritten
     calls           all other calls, and which are foreign
     patterns        `match`
@@ -26,10 +27,10 @@ from __future__ import annotations
 import linecache
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final
 
-from reactive_runtime.explore._instrument.code_patcher import stored_in
+from reactive_runtime.explore._instrument.code_patcher import sites_of, stored_in
 from reactive_runtime.explore._instrument.operations import (
     IDENTITIES,
     IN_PLACE,
@@ -47,6 +48,7 @@ from reactive_runtime.explore._shared_state import caches as _caches
 from reactive_runtime.explore._shared_state import call_backs as _call_backs
 from reactive_runtime.explore._shared_state import calls as _calls
 from reactive_runtime.explore._shared_state import contents as _contents
+from reactive_runtime.explore._shared_state import deaths as _deaths
 from reactive_runtime.explore._shared_state import foreign_calls as _foreign_calls
 from reactive_runtime.explore._shared_state import locations as _locations
 from reactive_runtime.explore._shared_state import loop_turns as _loop_turns
@@ -58,7 +60,8 @@ from reactive_runtime.explore._shared_state.caches import Caches
 from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.calls import Calls
 from reactive_runtime.explore._shared_state.contents import Contents
-from reactive_runtime.explore._shared_state.foreign_calls import ForeignCalls
+from reactive_runtime.explore._shared_state.deaths import Deaths
+from reactive_runtime.explore._shared_state.foreign_calls import CALLED, ForeignCalls
 from reactive_runtime.explore._shared_state.kinds import Kinds
 from reactive_runtime.explore._shared_state.locations import Locations
 from reactive_runtime.explore._shared_state.loop_turns import LoopTurns
@@ -70,8 +73,8 @@ __all__ = ["HOOK_FILES", "Watcher"]
 HOOK_FILES: Final = frozenset(
     str(module.__file__)
     for module in (
-        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _foreign_calls, _locations, _loop_turns,
-        _patterns, _points,
+        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _deaths, _foreign_calls, _locations,
+        _loop_turns, _patterns, _points,
     )
 )  # fmt: skip
 """Where the frames stand that a thread has between its program and what that calls."""
@@ -88,8 +91,8 @@ class Watcher(Points):
     """Watches the accesses of one exploration."""
 
     __slots__ = (
-        "_accesses", "_attributes", "_caches", "_call_backs", "_calls", "_contents", "_files", "_locations", "_loops",
-        "_patterns", "_scheduler", "_sees_death",
+        "_accesses", "_attributes", "_caches", "_call_backs", "_calls", "_contents", "_deaths", "_files", "_locations",
+        "_loops", "_patterns", "_scheduler", "_sees_death",
     )  # fmt: skip
 
     def __init__(
@@ -109,13 +112,15 @@ class Watcher(Points):
         self._locations = locations = Locations(self, functions)
         self._accesses = accesses = Accesses(scheduler, self, locations)
         self._call_backs = call_backs = accesses.call_backs = CallBacks(scheduler, self, accesses)
-        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses, call_backs)
+        self._deaths = Deaths(scheduler, accesses)
+        self._contents = contents = Contents(scheduler, self, locations, kinds, accesses, call_backs, self._deaths)
         self._attributes = attributes = Attributes(scheduler, self, locations, kinds, accesses, contents)
         self._caches = Caches(scheduler, kinds, accesses)
         foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes, call_backs)
-        self._calls = Calls(scheduler, self, foreign, self._caches)
+        self._calls = Calls(scheduler, self, foreign, self._caches, self._deaths)
         self._patterns = Patterns(scheduler, self, locations, kinds, accesses, contents)
         self._loops = LoopTurns(scheduler, self)
+        scheduler.shown = self._shown
 
     def prepare(self) -> None:
         """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
@@ -129,6 +134,13 @@ class Watcher(Points):
             self.learn()
         self._call_backs.begin()
         self.make_room()
+        if self._sees_death:
+            self._deaths.begin()
+
+    def watch(self) -> None:
+        """After the set-up of each run."""
+        if self._sees_death:
+            self._deaths.find()
 
     def forget(self) -> None:
         """After the last run: drop what the program made, while its functions still are what they were."""
@@ -139,6 +151,7 @@ class Watcher(Points):
     def _forget_run(self) -> None:
         self._locations.forget()
         self._caches.forget()
+        self._deaths.forget()
 
     def not_looked_into(self) -> list[str]:
         """The calls that have changed, in code that is not looked into, what another thread accessed meanwhile."""
@@ -146,6 +159,22 @@ class Watcher(Points):
             self.blind |= entry.blind
         sites = sorted((SITES[site] for site in self.blind), key=lambda site: (site.filename, site.line, site.column))
         return list(dict.fromkeys(f"`{_text(site)}` at {place_of(site)}" for site in sites))
+
+    def _shown(self, called: Any, frame: FrameType | None) -> Any:
+        """A function that a thread is to call, as points at the line of the program that hands it on.
+
+        Only functions in C and caches need that: no line of the program calls them.
+        """
+        inner = called.__func__ if type(called) is MethodType else called
+        if type(inner) not in CALLED:
+            return called
+        while frame is not None and frame.f_code.co_filename not in self._scheduler.hooked:
+            frame = frame.f_back
+        if frame is None:
+            return called
+        line = frame.f_lineno
+        site = next((at for at in sites_of(frame.f_code.co_filename) if SITES[at].line == line), None)
+        return called if site is None else self._calls.handed_on(called, site)
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
@@ -191,6 +220,7 @@ class Watcher(Points):
             "delete_item": contents.delete_item,
             "changing": contents.changing,
             "each": contents.each,
+            "delegated": contents.delegated,
             **{f"{name}_at": contents.in_place(operator) for name, operator in IN_PLACE.items()},
             **{f"{name}_of": contents.operation(operator) for name, operator in OPERATIONS.items()},
             "matched": self._patterns.matched,

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import queue
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted, Task
 from reactive_runtime.explore._standins import instrumented
 from reactive_runtime.explore._standins.instrumented import ForeignThreadError, Location, Lock, RLock
 
-__all__ = ["Condition", "Event", "Semaphore", "bounded"]
+__all__ = ["BoundedSemaphore", "Condition", "Event", "Semaphore"]
+
+_Condition: Final = threading.Condition
+_Semaphore: Final = threading.Semaphore
+_REAL_LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 
 
 class Condition(Location):
@@ -22,7 +27,13 @@ class Condition(Location):
     Wakes in the order of waiting, as the original does, and never spuriously.
     """
 
-    __slots__ = ("_lock", "acquire", "number", "release", "waiting")
+    __slots__ = ("__dict__", "_lock", "acquire", "number", "release", "waiting")
+
+    def __new__(cls, *given: Any, **named: Any) -> Any:
+        """On a lock that the program has written, the original one: what it waits on is a lock that is controlled."""
+        lock = (*given, *named.values(), None)[0] if cls is Condition else None
+        own = lock is not None and not isinstance(lock, (Lock, *_REAL_LOCKS))
+        return _Condition(*given, **named) if own else super().__new__(cls)
 
     def __init__(self, lock: Any = None) -> None:
         if lock is not None and not isinstance(lock, Lock):
@@ -124,9 +135,13 @@ class Condition(Location):
 class Semaphore(Location):
     """Stands in for `threading.Semaphore`, and for the bounded one."""
 
-    __slots__ = ("_bound", "_value", "wanted")
+    __slots__ = ("__dict__", "_bound", "_value", "wanted")
 
     def __init__(self, value: int = 1, *, bound: int | None = None) -> None:
+        this: Any = self
+        if not isinstance(this, Semaphore):  # of a class that derives from the original bounded one, which calls this
+            _Semaphore.__init__(this, value)
+            return
         if value < 0:
             raise ValueError("semaphore initial value must be >= 0")
         super().__init__()
@@ -220,15 +235,19 @@ class Semaphore(Location):
         self.release()
 
 
-def bounded(value: int = 1) -> Semaphore:
+class BoundedSemaphore(Semaphore):
     """Stands in for `threading.BoundedSemaphore`."""
-    return Semaphore(value, bound=value)
+
+    __slots__ = ()
+
+    def __init__(self, value: int = 1) -> None:
+        super().__init__(value, bound=value)
 
 
 class Event(Location):
     """Stands in for `threading.Event`."""
 
-    __slots__ = ("_flag", "waiting")
+    __slots__ = ("__dict__", "_flag", "waiting")
 
     def __init__(self) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ Outside of a run, or while an invariant looks at the state, a stand-in works as 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
@@ -148,9 +148,11 @@ class Lock(Location):
             scheduler.pass_through(me)
             self.owner = me
             return True
-        if not blocking or timeout >= 0:
+        if not blocking or timeout != -1:
             if not blocking and timeout != -1:
                 raise ValueError("can't specify a timeout for a non-blocking call")
+            if timeout < 0 and timeout != -1:
+                raise ValueError("timeout value must be a non-negative number")
             return self._try(scheduler, me, blocking, timeout)
         me.location, me.writes, me.what = self, True, "acquire"
         wanted = self.wanted
@@ -283,6 +285,13 @@ class Lock(Location):
         return self.owner is not None
 
     __exit__ = release
+    acquire_lock, release_lock, locked_lock = acquire, release, locked  # names of before, which the original has
+
+    def __repr__(self) -> str:
+        return f"<{'unlocked' if self.owner is None else 'locked'} _thread.{type(self).__name__.lower()} object>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"cannot pickle '_thread.{type(self).__name__.lower()}' object")
 
     # For conditions: give it up whole, and the way back.
 

@@ -15,6 +15,7 @@ import concurrent.futures._base
 import concurrent.futures.process
 import concurrent.futures.thread
 import contextlib
+import copyreg
 import datetime
 import functools
 import gc
@@ -38,9 +39,12 @@ from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted
 from reactive_runtime.explore._shared_state.kinds import module_of, names_of
-from reactive_runtime.explore._standins import conditions, instrumented, threads
+from reactive_runtime.explore._standins import conditions, instrumented, living, threads
 
-__all__ = ["installed"]
+__all__ = ["READ", "installed"]
+
+READ: Final = "explore·read"
+"""The attribute of a handler of before whose records the program reads: a location."""
 
 _NAMES: Final[dict[str, Any]] = {
     "Lock": instrumented.Lock,
@@ -56,16 +60,19 @@ _REAL_LOCKS: Final = (_REAL_LOCK, _REAL_RLOCK)
 _REAL_LOCAL: Final = threading.local
 
 
-def _changes() -> Iterator[tuple[Any, str, Any]]:
+def _changes() -> Iterator[tuple[Any, Any, Any]]:
     """Which name of which module or class becomes what."""
     for name, item in _NAMES.items():
         yield threading, name, item
         yield primitives, name, item
-    yield threading, "BoundedSemaphore", conditions.bounded
+    yield threading, "BoundedSemaphore", conditions.BoundedSemaphore
     yield threading, "_allocate_lock", _for_waiting
     yield threading, "_time", threads.standing
     yield _thread, "start_new_thread", threads.start_new_thread
-    yield threading, "current_thread", threads.current_thread
+    yield threading, "current_thread", living.current_thread
+    yield threading, "main_thread", living.main_thread
+    yield threading, "enumerate", living.living
+    yield threading, "active_count", living.active_count
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
     yield threading.Thread, "is_alive", threads.is_alive
@@ -91,6 +98,8 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield time, "time_ns", threads.time_of_day_ns
     yield datetime, "datetime", threads.DateTime
     yield datetime, "date", threads.Date
+    for kind, stand_in in ((threads.real_datetime, threads.DateTime), (threads.real_date, threads.Date)):
+        yield copyreg.dispatch_table, kind, _pickled_as(stand_in)
     for name in ("monotonic", "perf_counter"):
         yield time, name, threads.monotonic
         yield time, f"{name}_ns", threads.now_ns
@@ -116,6 +125,11 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield asyncio.events, "new_event_loop", event_loop.ExploredEventLoop
     yield asyncio, "new_event_loop", event_loop.ExploredEventLoop
     yield asyncio, "SelectorEventLoop", event_loop.ExploredEventLoop
+
+
+def _pickled_as(stand_in: Any) -> Callable[[Any], Any]:
+    """A function that pickles an instance: the stand-in has the name of its class meanwhile."""
+    return lambda item: (stand_in, item.__reduce_ex__(2)[1])
 
 
 def _for_waiting() -> Any:
@@ -154,13 +168,21 @@ def _outside(report: Callable[..., object]) -> Callable[..., None]:
 
 
 def _of_the_program_or(handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`Handler.handle`, where nothing is a point in a handler that was there before the program."""
+    """`Handler.handle`, where nothing is a point in a handler that was there before the program.
+
+    The call itself is one, if the program is known to read what the handler gets.
+    """
 
     def handled(self: Any, record: Any) -> Any:
         scheduler = instrumented.active
         own = self.lock is None or isinstance(self.lock, instrumented.Lock)
         if own or scheduler is None or not scheduler.active or instrumented.foreign():
             return handle(self, record)
+        at: instrumented.Location | None = self.__dict__.get(READ)
+        me = None if at is None else instrumented.caller()
+        if at is not None and me is not None and not scheduler.aborting:
+            instrumented.point(scheduler, me, at, "log")
+            instrumented.met(scheduler, me, at)
         with scheduler.undisturbed():
             return handle(self, record)
 
@@ -220,6 +242,8 @@ class _Undo:
             try:
                 if had:
                     _set(owner, name, value)
+                elif type(owner) is dict:
+                    del owner[name]
                 else:
                     delattr(owner, name)
             except Exception as error:
@@ -252,7 +276,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
             changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
             changes += [(owner, "here", threads.local_like(owner.here)) for owner in (exits, trampoline)]
         renamed = {
-            id(vars(owner)[name]): change for owner, name, change in changes if name in vars(owner) and _is_api(owner)
+            id(vars(owner)[name]): change for owner, name, change in changes if _is_api(owner) and name in vars(owner)
         }
         renamed |= {id(_REAL_LOCK): instrumented.Lock}
         locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity

@@ -15,10 +15,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures._base import LOGGER
+from concurrent.futures.thread import BrokenThreadPool
 from types import FrameType
 from typing import Any, Final, Self
 
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._schedule import carriers
 from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
@@ -31,7 +34,6 @@ __all__ = [
     "DateTime",
     "Local",
     "Pool",
-    "current_thread",
     "get_ident",
     "hash_of_future",
     "monotonic",
@@ -53,7 +55,6 @@ IDENTS: Final = 1_000_000
 real_start: Callable[[primitives.Thread], None] = primitives.Thread.start
 real_join: Callable[[primitives.Thread, float | None], None] = primitives.Thread.join
 real_is_alive: Callable[[primitives.Thread], bool] = primitives.Thread.is_alive
-real_current_thread: Callable[[], threading.Thread] = threading.current_thread
 real_monotonic: Callable[[], float] = time.monotonic
 real_time: Callable[[], float] = time.time
 real_time_ns: Callable[[], int] = time.time_ns
@@ -88,12 +89,15 @@ def start(self: primitives.Thread) -> None:
     me = instrumented.caller()
     scheduler = _scheduler()
     if me is None or scheduler is None:
+        _refuse_while_quiet(scheduler)
         real_start(self)
         return
     if scheduler.aborting:
         raise Aborted
     if "_explored_task" in self.__dict__:
         raise RuntimeError("threads can only be started once")
+    if (target := self.__dict__.get("_target")) is not None:
+        self.__dict__["_target"] = scheduler.shown(target, sys._getframe(1))
     thread = scheduler.spawn(_name(self), lambda: _live(self, scheduler.current), self.daemon)
     thread.object = self
     self.__dict__["_explored_task"] = thread
@@ -104,6 +108,14 @@ def start(self: primitives.Thread) -> None:
         me.chain = hash((me.chain, 2))
         if isinstance(started, instrumented.Location):
             scheduler.note(me, started, True)
+
+
+def _refuse_while_quiet(scheduler: Scheduler | None) -> None:
+    if scheduler is not None and scheduler.active and scheduler.quiet and not instrumented.foreign():
+        raise ExploreError(
+            "an invariant (at_end, at_each_step, outcome) has begun a thread or handed work to one: it must only look;"
+            " do it in an actor"
+        )
 
 
 def _name(thread: primitives.Thread) -> str:
@@ -198,20 +210,6 @@ def is_alive(self: primitives.Thread) -> bool:
         _seen_to_live(scheduler, me, other)
     scheduler.only_looked(me, sys._getframe(1))
     return alive
-
-
-def current_thread() -> primitives.Thread:
-    """`threading.current_thread`: the thread the program has made, or one that stands for an actor."""
-    if instrumented.foreign():
-        return real_current_thread()
-    me = instrumented.caller()
-    if me is None or me is instrumented.running().main:
-        return real_current_thread()
-    if me.object is None:
-        me.object = primitives.Thread(name=me.name, daemon=me.daemon)
-        me.object.__dict__.update(_explored_task=me, _ident=me.ident)
-    thread: primitives.Thread = me.object
-    return thread
 
 
 def get_ident() -> int:
@@ -396,6 +394,8 @@ def _of(cls: Any, real: Any) -> Any:
 
 
 _REAL: Final[dict[Any, Any]] = {DateTime: real_datetime, Date: real_date}
+for _stand_in, _real in _REAL.items():  # so `pickle` finds it under the name of what it stands for
+    _stand_in.__module__, _stand_in.__qualname__ = "datetime", _real.__qualname__
 
 
 def _time_of_day(frame: FrameType) -> float:
@@ -482,9 +482,11 @@ class Pool(ThreadPoolExecutor):
             raise TypeError("initializer must be a callable")
         self._max_workers = max_workers
         self._thread_name_prefix = thread_name_prefix or "pool"
+        self._dash = "_" if thread_name_prefix else "-"
         self._named = False  # whether no other pool of the run has that name
         self._initializer: Any = initializer
         self._initargs = initargs
+        self._broken: Any = False  # or why the pool is of no use any more
         self._at = instrumented.Location()
         self._tasks: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = deque()
         self._busy: set[int] = set()  # numbers of the workers that have a thread
@@ -506,12 +508,15 @@ class Pool(ThreadPoolExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """As `ThreadPoolExecutor.submit`: a point of choice, and a new thread where fewer than the most are busy."""
         scheduler, me = self._enter("submit")
+        if self._broken:
+            raise BrokenThreadPool(self._broken)
         if self._shutdown:
             raise RuntimeError("cannot schedule new futures after shutdown")
         if scheduler is None or me is None:
+            _refuse_while_quiet(_scheduler())
             raise RuntimeError("this pool belongs to a run that has ended")
         future: Future[Any] = Future()
-        self._tasks.append((future, fn, args, kwargs))
+        self._tasks.append((future, scheduler.shown(fn, sys._getframe(1)), args, kwargs))
         if len(self._busy) < self._max_workers:
             number = next(free for free in itertools.count() if free not in self._busy)
             self._busy.add(number)
@@ -519,16 +524,16 @@ class Pool(ThreadPoolExecutor):
                 self._named = True
                 taken = {task.name for task in scheduler.threads}
                 prefixes = (f"{self._thread_name_prefix}{n if n > 1 else ''}" for n in itertools.count(1))
-                self._thread_name_prefix = next(prefix for prefix in prefixes if f"{prefix}-0" not in taken)
-            scheduler.spawn(f"{self._thread_name_prefix}-{number}", lambda: self._work(number))
+                self._thread_name_prefix = next(prefix for prefix in prefixes if f"{prefix}{self._dash}0" not in taken)
+            scheduler.spawn(f"{self._thread_name_prefix}{self._dash}{number}", lambda: self._work(number))
         instrumented.left(scheduler, me, self._at)
         return future
 
     def _work(self, number: int) -> None:
         """The life of a worker."""
         try:
-            if self._initializer is not None:
-                self._initializer(*self._initargs)
+            if not self._is_ready():
+                return
             running = instrumented.running()
             instrumented.met(running, running.current, self._at)
             while self._tasks:
@@ -553,6 +558,22 @@ class Pool(ThreadPoolExecutor):
                     for item in self._waiting:
                         scheduler.wake(item)
                     self._waiting.clear()
+
+    def _is_ready(self) -> bool:
+        """Run the initializer in a worker. If it fails, the pool is of no use any more, as the original is."""
+        try:
+            if self._initializer is not None:
+                self._initializer(*self._initargs)
+        except Aborted:
+            raise
+        except BaseException:
+            LOGGER.critical("Exception in initializer:", exc_info=True)
+            self._enter("initializer failed")
+            self._broken = "A thread initializer failed, the thread pool is not usable anymore"
+            while self._tasks:
+                self._tasks.popleft()[0].set_exception(BrokenThreadPool(self._broken))
+            return False
+        return True
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """As `ThreadPoolExecutor.shutdown`: a point of choice, and a wait for the threads that are busy."""
