@@ -6,9 +6,11 @@ from reactive_runtime.judging._gathering import Gathered
 from reactive_runtime.judging._here import judge_runs, shown
 from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, judge
 from reactive_runtime.judging._rows import PACKED, Rows
+from reactive_runtime.testing._rule_checks import RULES_VERSION
 
 __all__ = [
     "PACKED",
+    "RULES_VERSION",
     "SUBSCRIPTIONS",
     "VIOLATIONS",
     "WAITS",

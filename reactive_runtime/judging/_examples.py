@@ -9,12 +9,13 @@ from typing import Any, Final
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from reactive_runtime.judging._files import footers
+from reactive_runtime.judging._files import Group, footers
+from reactive_runtime.judging._stores import opened
 from reactive_runtime.testing._checker import Violation, check
 from reactive_runtime.testing._records import COLUMNS, Record, cut
 from reactive_runtime.testing.trace import records_of
 
-__all__ = ["examples"]
+__all__ = ["examples", "examples_in"]
 
 _SHOWN: Final = 100_000
 """How many records of a subscription are looked at, to show the few around the breach."""
@@ -31,7 +32,17 @@ def examples(
     context: int = 12,
 ) -> list[Violation]:
     """For each row of a judge's violations, the violation as the checker sees it there, with the signals around."""
-    groups = footers(files) if chosen else []
+    return examples_in(footers(files) if chosen else [], chosen, late_signals, upto, context)
+
+
+def examples_in(
+    groups: Sequence[Group],
+    chosen: Sequence[Mapping[str, Any]],
+    late_signals: int = 1,
+    upto: Mapping[str, int] | None = None,
+    context: int = 12,
+) -> list[Violation]:
+    """As `examples`, of files whose row groups are known."""
     found: list[Violation] = []
     for row in chosen:
         run, subscription, first = row["run"], row["subscription"], row["first"]
@@ -54,8 +65,8 @@ def examples(
 
 
 def _records(file: str, number: int, run: str, subscription: int) -> list[Record]:
-    opened = parquet.ParquetFile(file)
-    names = [name for name in COLUMNS if name in opened.schema_arrow.names]
-    table = opened.read_row_group(number, columns=names)
+    with opened(file) as data, parquet.ParquetFile(data) as whole:
+        names = [name for name in COLUMNS if name in whole.schema_arrow.names]
+        table = whole.read_row_group(number, columns=names)
     mine = (pc.field("subscription") == subscription) & (pc.field("run") == run)
     return records_of(table.filter(mine))

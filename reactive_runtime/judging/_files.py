@@ -1,13 +1,14 @@
-"""Which files, and which parts of them, hold what: the plan of a judge, made from the footers of Parquet files.
+"""The plan of a judge, made from the footers of Parquet files: which row groups each task reads.
 
-A run is cut into ranges of subscriptions. The task that judges a range reads the row groups that may hold some of it,
-by their statistics, and keeps what is of it: nothing is moved. Where subscriptions lie scattered over all row groups,
-or nothing is said of them, each range would read everything: then one pass over the files that moves each record to
-where it is judged costs less. `Plan.way` says which it is, by the cost.
+The plan cuts a run into ranges of subscriptions. The task that judges a range reads the row groups that may hold some
+of it, by their statistics, and keeps the records of the range: no record moves between tasks. If subscriptions lie
+scattered over all row groups, or the footers have no statistics, each range would read everything. Then it costs less
+to read each record once and move it to the task that judges it. `Plan.way` is the cheaper of the two.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +20,28 @@ import pyarrow.parquet as parquet
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._rows import Rows, unfit
+from reactive_runtime.judging._stores import is_remote, opened
 from reactive_runtime.testing._records import COLUMNS
 
-__all__ = ["RANGE", "ForeignError", "Group", "Plan", "Range", "footers", "plan", "read", "read_range"]
+__all__ = [
+    "RANGE",
+    "ForeignError",
+    "Group",
+    "Plan",
+    "Range",
+    "cut",
+    "footers",
+    "groups_of",
+    "plan",
+    "read",
+    "read_range",
+]
 
 RANGE: Final = 1_000_000
 """Records that a range is made of, at most, as far as footers tell."""
 
 READ_AGAIN: Final = 4.0
-"""How often each record may be read, on average, before it costs less to move them all. Measured
+"""How often ranges may read a record, on average, before it costs less to move all records. Measured
 (benchmarks/trace_pipeline.py): to read a record takes 0.1 µs, to judge it 0.12, to move it 0.35."""
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -37,7 +51,7 @@ _WORDS: Final = ["run", "scenario", "signal"]
 
 
 class ForeignError(TraceError):
-    """A Parquet file whose columns this judge can't take as they lie; what else can read it may."""
+    """A Parquet file with columns that this judge can't take; Spark may read it."""
 
     def __init__(self, file: Path, why: str) -> None:
         super().__init__(f"{file}: is no trace: {why}; docs/traces.md has the columns")
@@ -46,7 +60,7 @@ class ForeignError(TraceError):
 
 @dataclass(frozen=True)
 class Group:
-    """A row group of a file, and what its footer says of it."""
+    """A row group of a file, and its statistics."""
 
     file: str
     number: int
@@ -118,14 +132,21 @@ def footers(files: Sequence[Path]) -> list[Group]:
         why = unfit(schema)
         if why is not None:
             raise ForeignError(file, why)
-        columns = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            if group.num_rows:
-                runs = _statistics(group, columns.get("run"))
-                low, high = _statistics(group, columns.get("subscription")) or (_LOWEST, _HIGHEST)
-                run = runs[0] if runs is not None and runs[0] == runs[1] else None
-                found.append(Group(str(file), number, group.num_rows, run, low, high))
+        found += groups_of(str(file), metadata)
+    return found
+
+
+def groups_of(file: str, footer: Any) -> list[Group]:
+    """The row groups of a file that have rows, by its footer."""
+    found: list[Group] = []
+    columns = {footer.schema.column(at).path: at for at in range(footer.num_columns)}
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        if group.num_rows:
+            runs = _statistics(group, columns.get("run"))
+            low, high = _statistics(group, columns.get("subscription")) or (_LOWEST, _HIGHEST)
+            run = runs[0] if runs is not None and runs[0] == runs[1] else None
+            found.append(Group(file, number, group.num_rows, run, low, high))
     return found
 
 
@@ -172,34 +193,38 @@ def plan(
     runs: dict[str | None, list[Group]] = {}
     for entry in groups:
         runs.setdefault(entry.run if alone else None, []).append(entry)
-    ranges = [item for run, mine in runs.items() for item in _cut(run, mine, size)]
+    ranges = [item for run, mine in runs.items() for item in cut(run, mine, size)]
     again = sum(span.rows for span in ranges) / max(total, 1)
     largest = max((span.rows for span in ranges), default=0)
     cheap = again <= READ_AGAIN and largest <= READ_AGAIN * size
     return Plan(way or ("ranges" if cheap else "moved"), tuple(ranges), tuple(groups), again, largest, tasks)
 
 
-def _cut(run: str | None, groups: list[Group], size: int) -> Iterator[Range]:
+def cut(run: str | None, groups: Sequence[Group], size: int) -> Iterator[Range]:
     """Ranges of about `size` records, as if the subscriptions of a row group were spread evenly."""
-    known = [group for group in groups if (group.low, group.high) != (_LOWEST, _HIGHEST)]
-    low, high, rows = (np.array([getattr(entry, name) for entry in known], float) for name in ("low", "high", "rows"))
+    lows, highs, each = (np.array([getattr(entry, name) for entry in groups], np.int64) for name in _OF_GROUP)
+    known = (lows != _LOWEST) | (highs != _HIGHEST)
+    low, high, rows = (of[known].astype(float) for of in (lows, highs, each))
     count = max(-(-int(rows.sum()) // size), 1)
-    begin, last = _LOWEST, max((entry.high for entry in known), default=_HIGHEST)
+    begin, last = _LOWEST, int(highs[known].max()) if known.any() else _HIGHEST
     for number in range(1, count + 1):
         wanted = rows.sum() * number / count
         end = last if number == count else _reaching(wanted, low, high, rows, begin, last)
         if end >= last:
-            end = _HIGHEST  # what says nothing of itself may hold more than the others know of
-        mine = [group for group in groups if group.low <= end and group.high >= begin]
-        if mine:
+            end = _HIGHEST  # a row group without statistics may hold any subscription
+        mine = np.flatnonzero((lows <= end) & (highs >= begin))
+        if len(mine):
             files: dict[str, list[int]] = {}
-            for one in mine:
-                files.setdefault(one.file, []).append(one.number)
+            for at in mine.tolist():
+                files.setdefault(groups[at].file, []).append(groups[at].number)
             held = tuple((file, tuple(numbers)) for file, numbers in files.items())
-            yield Range(run, begin, end, held, sum(item.rows for item in mine))
+            yield Range(run, begin, end, held, int(each[mine].sum()))
         if end == _HIGHEST:
             return
         begin = end + 1
+
+
+_OF_GROUP: Final = ("low", "high", "rows")
 
 
 def _reaching(wanted: float, low: Any, high: Any, rows: Any, begin: int, last: int) -> int:
@@ -219,11 +244,15 @@ def _reaching(wanted: float, low: Any, high: Any, rows: Any, begin: int, last: i
 def read(file: str, numbers: Sequence[int]) -> Iterator[Rows]:
     """The records of these row groups, one after the other; TraceError names the file."""
     try:
-        opened = parquet.ParquetFile(file, read_dictionary=_WORDS, page_checksum_verification=True)
-        names = set(opened.schema_arrow.names)
-        columns = [name for name in COLUMNS if name in names]
-        for number in numbers:
-            yield Rows.of_table(opened.read_row_group(number, columns=columns, use_threads=False))
+        source = opened(file) if is_remote(file) else contextlib.nullcontext(file)
+        with (
+            source as data,
+            parquet.ParquetFile(data, read_dictionary=_WORDS, page_checksum_verification=True) as whole,
+        ):
+            names = set(whole.schema_arrow.names)
+            columns = [name for name in COLUMNS if name in names]
+            for number in numbers:
+                yield Rows.of_table(whole.read_row_group(number, columns=columns, use_threads=False))
     except (OSError, pa.ArrowException) as error:
         raise TraceError(f"{file}: is no whole Parquet file ({str(error).splitlines()[0]})") from error
     except TraceError as error:

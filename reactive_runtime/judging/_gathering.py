@@ -1,20 +1,19 @@
-"""Rows on their way to the judge, however many: on disk, beyond what may be held, and judged a part at a time.
+"""Rows on their way to the judge: those that are too many for memory go to disk, and are judged a part at a time.
 
 rows ──▶ held ──▶ judged at once
           │ too many
-          ▼
+          ├───▶ those of a long subscription ──▶ stretches, in order ──▶ judged in pieces
+          ▼                                          ▲
      files by (run, subscription) ──▶ each held, judged
-                                       │ one subscription, too many still
-                                       ▼
-                                 sorted stretches ──merged──▶ the reference, a record at a time
+          ▲   │ too many still, most of them of long subscriptions
+          └───┴──────────────────────────────────────┘
 """
 
 from __future__ import annotations
 
-import heapq
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -23,19 +22,22 @@ import numpy as np
 import pyarrow as pa
 
 from reactive_runtime.judging._kernel import Judged, judge
-from reactive_runtime.judging._ordered import order_of
+from reactive_runtime.judging._pieces import judge_in_pieces
 from reactive_runtime.judging._rows import PACKED, Array, Rows
-from reactive_runtime.judging._slow import judge_in_order
-from reactive_runtime.testing._records import Record, rank
+from reactive_runtime.judging._stretches import Stretches
 
 __all__ = ["MOST", "Gathered", "scattered"]
 
 MOST: Final = 6_000_000
-"""Records that are held at once: some 80 bytes each as they lie, four times that while they are judged."""
+"""Records that memory holds at once: some 80 bytes each, and four times that while they are judged."""
 
 _FILES: Final = 16
-_STRETCH: Final = 10_000
-"""Records of each sorted stretch that are held while stretches are merged."""
+_LOOKED_AT: Final = 1_000
+"""Rows of each batch that are looked at, to find long subscriptions."""
+_LONG: Final = 64
+"""Long subscriptions that are taken from a file at once."""
+_PIECE: Final = 500_000
+"""Records of a long subscription that are judged at once."""
 
 
 class Gathered:
@@ -58,6 +60,7 @@ class Gathered:
         self._size = 0
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._files: _Files | None = None
+        self._apart = _Apart()
 
     def __enter__(self) -> Gathered:
         return self
@@ -65,13 +68,14 @@ class Gathered:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._files is not None:
             self._files.close()
+        self._apart.close()
         if self._folder is not None:
             self._folder.cleanup()
 
     @property
     def held(self) -> int:
         """Records in memory."""
-        return self._size
+        return self._size + self._apart.held
 
     @property
     def folder(self) -> Path | None:
@@ -88,10 +92,11 @@ class Gathered:
             rows = rows.upto(self._upto)
         for at in range(0, len(rows), self._most):
             part = rows.where(slice(at, at + self._most))
-            if self._size and self._size + len(part) > self._most:
+            if self.held and self.held + len(part) > self._most:
                 self._put_away()
-            self._held.append(part)
-            self._size += len(part)
+            for rest in self._apart.without([part]):
+                self._held.append(rest)
+                self._size += len(rest)
 
     def judged(self) -> Iterator[Judged]:
         """Judge all rows that were added; once.
@@ -106,27 +111,103 @@ class Gathered:
             return
         self._put_away()
         yield from self._judged_from(self._files, 0)
+        yield from self._judged_apart(self._apart)
 
     def _put_away(self) -> None:
         if self._files is None:
             self._folder = tempfile.TemporaryDirectory(prefix="reactive-runtime-judge-")
             self._files = _Files(Path(self._folder.name), 0)
-        self._files.add(Rows.together(self._held))
-        self._held, self._size = [], 0
+        self._apart.put_away()
+        parts, self._held, self._size = self._held, [], 0
+        seen: Counter[_Subscription] = Counter()
+        for part in parts:
+            self._files.look_at(part, seen)
+        self._apart.begin(self._files.folder, [whose for whose, about in seen.items() if 4 * about > seen.total()])
+        self._files.add(self._apart.without(parts))
+        self._apart.put_away()
 
     def _judged_from(self, files: _Files, level: int) -> Iterator[Judged]:
         files.close()
-        for path, size, several in files.written():
+        for path, size, long in files.written(self._most):
             if size <= self._most:
-                yield judge(Rows.together(list(_read(path))), late_signals=self._late_signals)
-            elif several:
-                inner = _Files(path.with_suffix(""), level + 1)
-                for rows in _read(path):
-                    inner.add(rows)
+                rest = self._apart.without(list(_read(path)))
+                self._apart.put_away()
+                if rest:
+                    yield judge(Rows.together(rest), late_signals=self._late_signals)
                 path.unlink()
-                yield from self._judged_from(inner, level + 1)
-            else:
-                yield judge_in_order(_merged(path), self._late_signals)
+                continue
+            inner, apart = _Files(path.with_suffix(""), level + 1), _Apart()
+            apart.begin(inner.folder, [whose for whose in long if whose not in self._apart.stretches])
+            for rows in _read(path):
+                inner.add(apart.without(self._apart.without([rows])))
+                apart.put_away()
+                self._apart.put_away()
+            path.unlink()
+            yield from self._judged_apart(apart)
+            yield from self._judged_from(inner, level + 1)
+
+    def _judged_apart(self, apart: _Apart) -> Iterator[Judged]:
+        for stretches in apart.stretches.values():
+            yield judge_in_pieces(stretches.pieces(min(self._most, _PIECE)), self._late_signals)
+
+
+_Subscription = tuple[str, int]
+"""Its run and its number."""
+
+
+class _Apart:
+    """Long subscriptions, whose rows are kept apart from the others."""
+
+    def __init__(self) -> None:
+        self.stretches: dict[_Subscription, Stretches] = {}
+
+    def begin(self, folder: Path, long: Iterable[_Subscription]) -> None:
+        """Keep these apart from now on, with files in that folder, but no more than _LONG."""
+        for whose in long:
+            if whose not in self.stretches and len(self.stretches) < _LONG:
+                self.stretches[whose] = Stretches(folder / f"long-{len(self.stretches)}")
+
+    @property
+    def held(self) -> int:
+        """Rows in memory."""
+        return sum(item.held for item in self.stretches.values())
+
+    def put_away(self) -> None:
+        """Write what is held."""
+        for item in self.stretches.values():
+            item.put_away()
+
+    def close(self) -> None:
+        """Close all files."""
+        for item in self.stretches.values():
+            item.close()
+
+    def without(self, parts: list[Rows]) -> list[Rows]:
+        """Put the rows that are kept apart where they belong; the others."""
+        for whose, stretches in self.stretches.items():
+            mine, others = [], []
+            for rows in parts:
+                which = _of(rows, whose)
+                if which.all():
+                    mine.append(rows)
+                elif which.any():
+                    mine.append(rows.where(which))
+                    others.append(rows.where(~which))
+                else:
+                    others.append(rows)
+            if mine:
+                stretches.add(mine)
+            parts = others
+        return parts
+
+
+def _of(rows: Rows, whose: _Subscription) -> Array:
+    """Which of the rows are of that subscription."""
+    run, subscription = whose
+    mine: Array = rows.subscription == subscription
+    if rows.runs != [run]:
+        mine &= np.array([of == run for of in rows.runs], bool)[rows.run]
+    return mine
 
 
 class _Files:
@@ -134,31 +215,43 @@ class _Files:
 
     def __init__(self, folder: Path, level: int) -> None:
         folder.mkdir(exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._level = level
         self._open: dict[int, Any] = {}
-        self._sizes: dict[int, int] = {}
-        self._whose: dict[int, tuple[str, int] | None] = {}  # the one subscription of a file; None where it has several
+        self._sizes: Counter[int] = Counter()
+        self._seen: dict[int, Counter[_Subscription]] = {}  # about how many rows of a file each subscription has
+        self._dice = np.random.default_rng(level)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, parts: list[Rows]) -> None:
+        """Write the rows of all parts."""
+        if not parts:
+            return
+        rows = Rows.together(parts)
         places = scattered(rows, self._level) % np.uint64(_FILES)
         for place in np.unique(places).tolist():
             mine = rows.where(places == place)
             if place not in self._open:
                 self._open[place] = pa.ipc.new_stream(str(self._path(place)), PACKED)
-                self._sizes[place] = 0
-                self._whose[place] = (mine.runs[mine.run[0]], int(mine.subscription[0]))
             self._open[place].write_batch(mine.packed())
             self._sizes[place] += len(mine)
-            whose = self._whose[place]
-            one = (mine.subscription == mine.subscription[0]).all() and (mine.run == mine.run[0]).all()
-            if whose != (mine.runs[mine.run[0]], int(mine.subscription[0])) or not one:
-                self._whose[place] = None
+            self.look_at(mine, self._seen.setdefault(place, Counter()))
 
-    def written(self) -> Iterator[tuple[Path, int, bool]]:
-        """Each file, how many rows it has, and whether they are of several subscriptions."""
+    def look_at(self, rows: Rows, seen: Counter[_Subscription]) -> None:
+        """Count the subscriptions of the rows, or of some of them."""
+        each = max(len(rows) // _LOOKED_AT, 1)
+        places = self._dice.integers(len(rows), size=_LOOKED_AT) if each > 1 else slice(None)
+        for run, subscription in zip(rows.run[places].tolist(), rows.subscription[places].tolist(), strict=True):
+            seen[rows.runs[run], subscription] += each
+        if len(seen) > 10 * _LOOKED_AT:  # long ones are among the first
+            kept = seen.most_common(_LOOKED_AT)
+            seen.clear()
+            seen.update(dict(kept))
+
+    def written(self, most: int) -> Iterator[tuple[Path, int, list[_Subscription]]]:
+        """Each file, how many rows it has, and subscriptions of which it may have more than `most`."""
         for place, size in self._sizes.items():
-            yield self._path(place), size, self._whose[place] is None
+            long = [whose for whose, about in self._seen[place].most_common(_LONG) if about > most // 2]
+            yield self._path(place), size, long
 
     def close(self) -> None:
         for item in self._open.values():
@@ -166,7 +259,7 @@ class _Files:
         self._open = {}
 
     def _path(self, place: int) -> Path:
-        return self._folder / f"{place}.arrows"
+        return self.folder / f"{place}.arrows"
 
 
 def scattered(rows: Rows, level: int) -> Array:
@@ -183,22 +276,3 @@ def _read(path: Path) -> Iterator[Rows]:
     with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as stream:
         for batch in stream:
             yield Rows.of_packed(batch)
-
-
-def _merged(path: Path) -> Iterator[Record]:
-    """The records of a file in the order of the reference: each batch is sorted, and then they are merged."""
-    stretches = []
-    for number, rows in enumerate(_read(path)):
-        order = order_of(rows)
-        there = path.with_suffix(f".{number}")
-        with pa.ipc.new_stream(str(there), PACKED) as stream:
-            sorted_rows = rows if order is None else rows.where(order)
-            for at in range(0, len(rows), _STRETCH):
-                stream.write_batch(sorted_rows.where(slice(at, at + _STRETCH)).packed())
-        stretches.append(there)
-    path.unlink()
-    return heapq.merge(*(_records(stretch) for stretch in stretches), key=rank)
-
-
-def _records(path: Path) -> Iterable[Record]:
-    return chain.from_iterable(rows.records(slice(None)) for rows in _read(path))

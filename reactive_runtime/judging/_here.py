@@ -34,14 +34,16 @@ def judge_runs(
         most: How many records are held in memory at once.
 
     Returns:
-        What was found, as Arrow tables, in order of run.
+        The findings, as Arrow tables, in order of run.
 
     Raises:
         TraceError: Names what is no trace.
     """
     files = [file for folder in folders for file in check_files(folder)]
-    ranges = plan(files, way="ranges", most=most // 2 or 1).ranges
-    return together(found for span in ranges for found in judge_range(span, late_signals, upto, most))
+    planned = plan(files, most=most // 2 or 1)
+    if planned.way == "moved":  # ranges would read each record several times: read it once, and put it on disk
+        planned = plan(files, way="ranges", most=max(planned.rows, 1))
+    return together(found for span in planned.ranges for found in judge_range(span, late_signals, upto, most))
 
 
 def judge_range(
@@ -84,7 +86,7 @@ def shown(
 
     Args:
         folders: The folders that were judged.
-        judged: What was found in them.
+        judged: The findings in them.
         late_signals: As for `judge_runs`.
         upto: As for `judge_runs`.
 

@@ -3,14 +3,14 @@
 The records are put in order of (run, subscription, begin); a subscription is then a stretch of rows, and what came
 before a record lies above it. Each rule is a function that gives the rows that break it. Why they are the same rows:
 
-- What is known "so far" leaves out the row itself. A running maximum is the `maximum.accumulate` of
-  `group * m + rank`, so that it can't leak from one subscription into the next, and says which row it is of.
+- A running value leaves out the row itself. A running maximum is the `maximum.accumulate` of `group * m + rank`, so
+  that it can't leak from one subscription into the next, and tells the row that has it.
 - Overlap (1.3, 2.7) and the order of values: begins rise, so an earlier end lies beyond a begin exactly if that is so
   for a neighbouring pair somewhere in the subscription. Only subscriptions with such a pair are looked at closely.
 - Late signals: begins rise and the least end of a cancel falls, so they are the tail of a subscription: it has some if
   its last signal is one.
-- Demand, where it is compared with a count of rows, may be summed from requests cut to 2**31: there are fewer rows.
-  Where it is compared with MAX_DEMAND it is summed in two halves of 32 bits, exactly.
+- Demand that is compared with a count of rows may be summed from requests cut to 2**31: there are fewer rows. Demand
+  that is compared with MAX_DEMAND is summed in two halves of 32 bits, exactly.
 - Tickets beyond 0 to 2**61 are replaced by their ranks, so that ends of none lie above them without overflow.
 """
 
@@ -38,7 +38,18 @@ from reactive_runtime.judging._rows import DEEP, NEVER, NONE, RAISED, SHARED, Ar
 from reactive_runtime.testing._latency import DEMAND, EDGES, SILENCE
 from reactive_runtime.testing._rule_checks import RULES
 
-__all__ = ["SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "judge", "schema_of"]
+__all__ = [
+    "AS_LATE",
+    "BREAKS",
+    "SUBSCRIPTIONS",
+    "VIOLATIONS",
+    "WAITS",
+    "Condition",
+    "Judged",
+    "buckets_of",
+    "judge",
+    "schema_of",
+]
 
 
 def schema_of(**columns: pa.DataType) -> pa.Schema:
@@ -101,7 +112,7 @@ def judge(rows: Rows, *, late_signals: int = 1, upto: Mapping[str, int] | None =
         upto: The ticket of each run that is judged as it was at that ticket. None: all runs are judged whole.
 
     Returns:
-        What was found, as Arrow tables.
+        The findings, as Arrow tables.
     """
     if upto:
         rows = rows.upto(upto)
@@ -115,13 +126,32 @@ def judge(rows: Rows, *, late_signals: int = 1, upto: Mapping[str, int] | None =
 
 _Judge = Callable[[Trace], Any]
 
-BREAKS: Final[dict[str, list[_Judge]]] = {rule: [] for rule in RULES}
-"""By rule: functions that give the rows that break it, in order; a row is given by one of them."""
+AS_LATE: Final = -1
+"""As many rows as late signals are allowed."""
 
 
-def _rule(rule: str) -> Callable[[_Judge], _Judge]:
+class Condition(NamedTuple):
+    """A function that gives the rows that meet the condition of a rule, in order."""
+
+    rows: _Judge
+    allowed: int = 0
+    """How many such rows a subscription may have, or AS_LATE; beyond that all of them break the rule."""
+
+    def broken(self, trace: Trace) -> Array:
+        """The rows that break the rule."""
+        rows: Array = self.rows(trace)
+        if not self.allowed or not len(rows):
+            return rows
+        return trace.beyond(rows, trace.allowed if self.allowed == AS_LATE else self.allowed)
+
+
+BREAKS: Final[dict[str, list[Condition]]] = {rule: [] for rule in RULES}
+"""By rule: its conditions; a row meets one of them."""
+
+
+def _rule(rule: str, allowed: int = 0) -> Callable[[_Judge], _Judge]:
     def listed(judge: _Judge) -> _Judge:
-        BREAKS[rule].append(judge)
+        BREAKS[rule].append(Condition(judge, allowed))
         return judge
 
     return listed
@@ -162,19 +192,19 @@ def _nothing_after_the_end(trace: Trace) -> Array:
     return trace.after(trace.signals, trace.first_end)
 
 
-@_rule("1.8")
+@_rule("1.8", AS_LATE)
 def _signals_stop(trace: Trace) -> Array:
     rows, _ = trace.late
-    return trace.beyond(rows, trace.allowed)
+    return rows
 
 
-@_rule("3.6")
+@_rule("3.6", AS_LATE)
 def _no_demand_after_cancel(trace: Trace) -> Array:
     rows, cancels = trace.late
     place = trace.before(rows, trace.requests)
     request = trace.begin[trace.requests[place]] if len(trace.requests) else np.zeros(len(rows))
-    asked = (trace.kind[rows] == NEXT) & (place >= 0) & (request > trace.end[cancels])
-    return trace.beyond(rows[asked], trace.allowed)
+    asked: Array = rows[(trace.kind[rows] == NEXT) & (place >= 0) & (request > trace.end[cancels])]
+    return asked
 
 
 @_rule("1.9")
@@ -224,16 +254,15 @@ def _nothing_twice_or_too_much(trace: Trace) -> Array:
 def _nothing_lost(trace: Trace) -> Array:
     rows = trace.kinds(COMPLETE)
     rows = rows[(trace.of("elements", rows) >= 0) & (rows < trace.first_cancel[trace.group[rows]])]
-    return rows[trace.count_before(rows, trace.elements) < trace.of("elements", rows)]
+    return rows[trace.delivered_before(rows) < trace.of("elements", rows)]
 
 
-@_rule("3.9")
+@_rule("3.9", 1)
 def _invalid_demand_stops(trace: Trace) -> Array:
     invalid = trace.first_invalid
     rows = trace.after(trace.elements, invalid)
     rows = rows[rows < trace.first_cancel[trace.group[rows]]]
-    rows = rows[trace.end[invalid[trace.group[rows]]] < trace.begin[rows]]
-    return trace.beyond(rows, np.ones(trace.groups))
+    return rows[trace.end[invalid[trace.group[rows]]] < trace.begin[rows]]
 
 
 @_rule("2.7")
@@ -337,7 +366,7 @@ def _demand_is_met(trace: Trace) -> Array:
 def _tables(trace: Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
     parts, broken = [], np.zeros(trace.groups, np.int32)
     for rule, judges in BREAKS.items():
-        found = [rows for item in judges if len(rows := item(trace))]
+        found = [rows for item in judges if len(rows := item.broken(trace))]
         if not found:
             continue
         rows = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
@@ -394,6 +423,11 @@ _FROM: Final = np.array(EDGES, np.int64)
 _BUCKETS: Final = len(EDGES)
 
 
+def buckets_of(ns: Array) -> Array:
+    """The number of the bucket that each of these times is counted in."""
+    return np.searchsorted(_FROM, ns, side="right") - 1
+
+
 def _waits(trace: Trace) -> pa.Table:
     answers, took = trace.answers
     cancelled = np.flatnonzero(trace.first_cancel < trace.size)
@@ -401,7 +435,7 @@ def _waits(trace: Trace) -> pa.Table:
     for what, groups, ns in ((DEMAND, trace.group[answers], took), (SILENCE, cancelled, trace.silence[cancelled])):
         if not len(ns):
             continue
-        bucket = np.searchsorted(_FROM, ns, side="right") - 1
+        bucket = buckets_of(ns)
         scenario = trace.run[groups].astype(np.int64) * len(trace.rows.scenarios) + trace.scenario[groups]
         key = scenario * _BUCKETS + bucket
         keys, places, counts = np.unique(key, return_inverse=True, return_counts=True)

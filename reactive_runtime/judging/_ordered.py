@@ -1,4 +1,4 @@
-"""The records of a trace in order, as numpy columns, and what the rules of the judge ask of them."""
+"""The records of a trace in order, as numpy columns, and the questions that the rules of the judge ask."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _bits(number: int) -> int:
 
 
 def order_of(rows: Rows) -> Array | None:
-    """Where each row goes: by run, subscription and begin; of equal begins as the reference has it. None: as it is."""
+    """The order of the rows by run, subscription and begin; equal begins as in the reference. None: they are so."""
     run, subscription, begin = rows.run, rows.subscription, rows.begin
     several = len(rows.runs) > 1 and bool((run[1:] != run[:-1]).any())
     order = None
@@ -275,12 +275,9 @@ class Trace:
         earlier[1:] = np.maximum(most[:-1] - base[1:], 0)  # of another subscription: less than its base
         return np.where(earlier > 0, order[earlier - 1], -1)
 
-    def overlapping(self, rows: Array, counts: Array | None = None) -> Array:
+    def overlapping(self, rows: Array) -> Array:
         """The subscriptions, as a mask, where one of `rows` begins before one of the earlier has ended."""
-        beyond = self.end[rows[:-1]] > self.begin[rows[1:]]
-        if counts is not None:
-            beyond &= counts[:-1]
-        places = np.flatnonzero(beyond)
+        places = np.flatnonzero(self.end[rows[:-1]] > self.begin[rows[1:]])
         places = places[self.group[rows[places]] == self.group[rows[places + 1]]]
         return self.groups_with(rows[places])
 
@@ -308,6 +305,11 @@ class Trace:
         """The demand of each request; 0 where it is invalid."""
         return self.of("n", self.requests)
 
+    @property
+    def asked(self) -> Array:
+        """The demand that each request adds to the sum."""
+        return self.demand
+
     @cached_property
     def _demand_before(self) -> tuple[Array, Array]:
         """Sums of demand, cut: up to each request, and before the first of each subscription."""
@@ -328,8 +330,8 @@ class Trace:
 
     def asks_for_all(self, rows: Array) -> Array:
         """Whether the demand before each of these rows is MAX_DEMAND or more."""
-        low = np.concatenate([[0], np.cumsum(self.demand & 0xFFFFFFFF)])
-        high = np.concatenate([[0], np.cumsum(self.demand >> 32)])
+        low = np.concatenate([[0], np.cumsum(self.asked & 0xFFFFFFFF)])
+        high = np.concatenate([[0], np.cumsum(self.asked >> 32)])
         upto, base = (np.searchsorted(self.requests, item) for item in (rows, self.start[self.group[rows]]))
         below = low[upto] - low[base]
         above = high[upto] - high[base] + (below >> 32)
@@ -343,6 +345,10 @@ class Trace:
         firsts = np.searchsorted(self.elements, self.start)
         found: Array = np.arange(len(self.elements)) - firsts[self.group[self.elements]]
         return found
+
+    def delivered_before(self, rows: Array) -> Array:
+        """How many elements came before each of these rows."""
+        return self.count_before(rows, self.elements)
 
     @cached_property
     def unordered(self) -> tuple[Array, Array, Array, Array]:
@@ -380,6 +386,9 @@ class Trace:
     @cached_property
     def late(self) -> tuple[Array, Array]:
         """The late signals, and of each the cancel that counts: the first of the earlier ones to end."""
+        return self._late()
+
+    def _late(self) -> tuple[Array, Array]:
         has = self.effective < self.size
         last = self.last(self.signals)
         least = np.full(self.groups, _OPEN)
@@ -392,10 +401,8 @@ class Trace:
         late[late] = self.end[rows[earlier[late]]] < self.begin[rows[late]]
         return rows[late], rows[earlier[late]]
 
-    def beyond(self, rows: Array, allowed: Array) -> Array:
+    def beyond(self, rows: Array, allowed: Array | int) -> Array:
         """The rows, where they are more in their subscription than are allowed in it."""
-        if not len(rows):
-            return rows
         counts = np.bincount(self.group[rows], minlength=self.groups)
         return rows[(counts > allowed)[self.group[rows]]]
 
@@ -427,7 +434,7 @@ class Trace:
 
     @cached_property
     def owing(self) -> Array:
-        """The `settled` that something is owed."""
+        """The `settled` that are owed something."""
         rows = self.settled
         raised = self.first(self.marked(self.signals, RAISED))
         limit = np.minimum(np.minimum(self.first_end, self.first_cancel), raised)
@@ -439,7 +446,7 @@ class Trace:
         raised = self.first(self.marked(self.requests, RAISED))
         limit = np.minimum(self.first_invalid, raised)
         rows = self.owing[self.owing < limit[self.group[self.owing]]]
-        delivered = self.count_before(rows, self.elements)
+        delivered = self.delivered_before(rows)
         rows, delivered = rows[(less := delivered < self.requested(rows))], delivered[less]
         return rows, delivered, self.of("elements", rows)
 
@@ -449,16 +456,20 @@ class Trace:
     def answers(self) -> tuple[Array, Array]:
         """The elements that answer a request that found no demand outstanding, and how long that took."""
         valid = self.requests[self.demand > 0]
-        idle = self.count_before(valid, self.elements) == self.requested(valid)
-        asked = np.zeros(self.size, bool)
-        asked[valid[idle]] = True
+        idle = np.zeros(self.size, bool)
+        idle[valid[self._found_no_demand(valid)]] = True
         counts = self.kind == NEXT
         counts[valid] = True
         rows = np.flatnonzero(counts)
-        pairs = asked[rows[:-1]] & (self.kind[rows[1:]] == NEXT)
+        pairs = idle[rows[:-1]] & (self.kind[rows[1:]] == NEXT)
         pairs &= self.group[rows[1:]] == self.group[rows[:-1]]
         requests, answers = rows[:-1][pairs], rows[1:][pairs]
         return answers, _since(self.of("ns", requests), self.of("ns", answers))
+
+    def _found_no_demand(self, requests: Array) -> Array:
+        """Which of these valid requests found no demand outstanding."""
+        found: Array = self.delivered_before(requests) == self.requested(requests)
+        return found
 
     @cached_property
     def silence(self) -> Array:

@@ -1,4 +1,4 @@
-"""The columns of a trace as the judge takes them: numbers and flags, no text but the names of runs and scenarios."""
+"""The columns of a trace as the judge takes them: numbers and flags, and the names of runs and scenarios."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 KINDS: Final = tuple(Signal)
-"""Signals by number, the lowest four bits of `flags`."""
+"""Signals by number: the lowest four bits of `flags` have the number."""
 
 UNKNOWN: Final = len(KINDS)
-"""The number of what is none of them."""
+"""The number of any other text in the column `signal`."""
 
 RAISED, SHARED, ASCENDING, DEEP, VALUED, NEVER, UNCLOCKED, NONE = (16 << place for place in range(8))
-"""Flags: it raised; its columns `shared_callers` and `ascending`; deeper than 3.3 allows; it has a value; no end; no
-time; its argument was None."""
+"""Flags, in this order: the call raised; the columns `shared_callers` and `ascending`; the depth is above that of 3.3;
+`value` is not null; `end` is null; a cancel whose `end_ns` is null; the column `none`."""
 
 PACKED: Final = pa.schema(
     [
@@ -65,7 +65,7 @@ PACKED: Final = pa.schema(
         pa.field(LARGE, pa.string()),
     ]
 )
-"""The same, as it travels between tasks; no column but the last has nulls."""
+"""The columns of `Rows` in Arrow, on disk and between Spark's tasks. Only the last column has nulls."""
 
 REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
 """Columns that may not have nulls."""
@@ -77,7 +77,7 @@ NEEDED: Final = (*REQUIRED, "signal", "elements", "n", "end", "end_ns", "value",
 
 
 def unfit(schema: pa.Schema) -> str | None:
-    """Why `Rows.of_table` would not take a table with these columns: a column that it has not, or of another type."""
+    """The first column of a Parquet file that is missing, there twice, or of another type; None if all are right."""
     for name in COLUMNS:
         at = schema.get_all_field_indices(name)
         if len(at) != 1:
@@ -103,32 +103,32 @@ class Rows:
     runs: list[str]
     scenarios: list[str]
     run: Array
-    """Places in `runs`; `scenario` likewise."""
+    """Places in `runs`. `scenario` has places in `scenarios`."""
     scenario: Array
     subscription: Array
     flags: Array
-    """The number of the signal, and flags."""
+    """The number of the signal (`KINDS`), and flags."""
     elements: Array
     """-1: not known."""
     thread: Array
     n: Array
-    """Of a request, 0 where it is invalid."""
+    """The argument of a request; 0 if it is invalid."""
     begin: Array
     end: Array
-    """From UNDER_WAY on: it is not known, or there is none."""
+    """UNDER_WAY or more: the call had not returned where its record was cut off, or, with the flag NEVER, at all."""
     ns: Array
-    """Of its beginning; of a cancel, its end."""
+    """Nanoseconds at the beginning of the call; of a cancel, at its end."""
     value: Array
-    """Where it is not VALUED: 0, or the place of its value in `large`, counted from 1."""
+    """The value, with the flag VALUED. Without it: the place of the value in `large`, from 1, or 0 for no value."""
     late_signals: Array
-    """-1: not said."""
+    """-1: the trace has no number."""
     large: list[int] = field(default_factory=list)
     """Values beyond 64 bits."""
 
     def __len__(self) -> int:
         return len(self.begin)
 
-    # -- made of ----------------------------------------------------------------------------------------------
+    # -- from tables and from other rows ----------------------------------------------------------------------
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Rows:
@@ -201,7 +201,7 @@ class Rows:
         """The inverse of `packed`.
 
         Args:
-            batch: What `packed` gave.
+            batch: A result of `packed`.
 
         Returns:
             The rows.
@@ -238,7 +238,7 @@ class Rows:
             numbers["value"] = np.concatenate(values)
         return cls(runs, scenarios, run, scenario, **numbers, large=large)
 
-    # -- made from --------------------------------------------------------------------------------------------
+    # -- to batches, other rows and records -------------------------------------------------------------------
 
     def packed(self) -> pa.RecordBatch:
         """The rows as one Arrow batch.
@@ -274,10 +274,10 @@ class Rows:
         return replace(self, **columns)
 
     def ranked(self) -> Rows:
-        """The rows with values of 64 bits, which compare as those of these rows do.
+        """The rows with all values in 64 bits: if one is beyond, each value is replaced by its rank.
 
         Returns:
-            These rows where no value is beyond 64 bits.
+            The rows; these rows if no value is beyond 64 bits.
         """
         if not self.large:
             return self
@@ -295,7 +295,7 @@ class Rows:
         return replace(self, value=value, flags=flags, large=[])
 
     def upto(self, tickets: Mapping[str, int]) -> Rows:
-        """The rows as they were known at a ticket, as `cut` of the reference has it.
+        """The rows as they were known at a ticket, as `cut` of `reactive_runtime.testing._records` cuts records.
 
         Args:
             tickets: The ticket of each run that was cut off; the others are whole.
@@ -316,7 +316,7 @@ class Rows:
         return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, CUT, rows.end))
 
     def records(self, places: Array | slice) -> Iterator[Record]:
-        """Some rows as records for the reference, with all that a rule looks at.
+        """Some rows as records for the reference. Only the fields that rules look at are kept.
 
         Args:
             places: Places, or a slice.
@@ -353,7 +353,7 @@ class Rows:
 
 
 _MANY: Final = 2**31 - 1
-"""More late signals than there can be."""
+"""The largest int32: `late_signals` are clipped to it."""
 
 _NUMBERS: Final = tuple(item.name for item in fields(Rows))[4:-1]
 assert [*_NUMBERS, LARGE] == PACKED.names[2:]
@@ -399,7 +399,7 @@ def _bools(table: pa.Table, name: str) -> Array:
 
 
 def _names(table: pa.Table, name: str) -> tuple[list[str], Array]:
-    """The different words of a column, and for each row which it is."""
+    """The distinct words of a column, and for each row the place of its word."""
     column: Any = table.column(name)
     if not pa.types.is_dictionary(column.type):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -419,7 +419,7 @@ def _names(table: pa.Table, name: str) -> tuple[list[str], Array]:
 
 
 def _joined(parts: Sequence[tuple[Sequence[str], Array]]) -> tuple[list[str], Array]:
-    """Codes of the same words, whichever part they are from; -1 stays what it is."""
+    """The distinct words of all parts, and the codes of all parts as places in them; -1 stays -1."""
     words = list(dict.fromkeys(word for some, _ in parts for word in some))
     places = {word: place for place, word in enumerate(words)}
     codes = []
@@ -438,7 +438,7 @@ def _kinds(table: pa.Table) -> Array:
 
 
 def _raised(table: pa.Table, kind: Array) -> Array:
-    """The rows whose call raised: those with an error, but for that of an `on_error`, which was signalled."""
+    """The rows whose call raised: `error` is set. That of an `on_error` was signalled, unless it begins with raised."""
     column = table.column("error")
     if column.null_count == len(column):
         return np.zeros(0, np.int64)
@@ -452,7 +452,7 @@ def _raised(table: pa.Table, kind: Array) -> Array:
 
 
 def _values(table: pa.Table, value: Array, flags: Array) -> tuple[Array, Array, list[int]]:
-    """`value` and `flags` with what `large_value` has, and the values beyond 64 bits."""
+    """`value` and `flags` with the numbers of `large_value` put in, and the numbers beyond 64 bits."""
     column = table.column(LARGE) if LARGE in table.column_names else None
     if column is None or column.null_count == len(column):
         return value, flags, []
@@ -480,9 +480,9 @@ def _late(table: pa.Table) -> Array:
 
 
 def flags_in_sql(columns: Collection[str]) -> str:
-    """`flags` of the records that have these columns, as an expression of Spark's SQL.
+    """`flags` of records with these columns, as an expression of Spark's SQL.
 
-    Where a column of REQUIRED is null, it is the number of the first of them instead, counted from 1, below 0.
+    If a column of REQUIRED is null, the expression is -1 for the first of them, -2 for the second, and so on.
     """
     kinds = " ".join(f"when '{signal.value}' then {number}" for number, signal in enumerate(KINDS))
     conditions = {

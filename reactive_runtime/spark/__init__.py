@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from reactive_runtime.spark._tasks.job_limits import JobLimits
     from reactive_runtime.spark._tasks.task_flows import TaskFlow, map_flow
     from reactive_runtime.spark._tasks.task_metrics import TaskMetrics
+    from reactive_runtime.spark._verdict.following import follow
     from reactive_runtime.spark._verdict.judging import Found, explain, judge_files, judge_frame
-    from reactive_runtime.spark._verdict.traces import Verdict, follow, read_runs, summary, verify
+    from reactive_runtime.spark._verdict.progress import Estimate, estimate
+    from reactive_runtime.spark._verdict.traces import Verdict, read_runs, summary, verify
     from reactive_runtime.spark._write.marks import elements_written
     from reactive_runtime.spark._write.spark_sink import SparkFeed, SparkSink
     from reactive_runtime.spark._write.table_sink import SparkTableSink
 
 __all__ = [
+    "Estimate",
     "Found",
     "JobLimits",
     "SparkFeed",
@@ -31,6 +34,7 @@ __all__ = [
     "Verdict",
     "elements_fed",
     "elements_written",
+    "estimate",
     "explain",
     "follow",
     "judge_files",
@@ -44,6 +48,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "Estimate": "_verdict.progress",
     "Found": "_verdict.judging",
     "JobLimits": "_tasks.job_limits",
     "SparkFeed": "_write.spark_sink",
@@ -54,8 +59,9 @@ _HOMES: Final = {
     "Verdict": "_verdict.traces",
     "elements_fed": "_feed.segments",
     "elements_written": "_write.marks",
+    "estimate": "_verdict.progress",
     "explain": "_verdict.judging",
-    "follow": "_verdict.traces",
+    "follow": "_verdict.following",
     "judge_files": "_verdict.judging",
     "judge_frame": "_verdict.judging",
     "map_flow": "_tasks.task_flows",

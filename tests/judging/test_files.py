@@ -19,7 +19,6 @@ from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
 from reactive_runtime.judging._files import footers, read_range
 from reactive_runtime.judging._here import together
-from reactive_runtime.judging._slow import judge_in_order
 from reactive_runtime.testing import Record, check
 from reactive_runtime.testing.trace import TraceWriter, read_trace, table_of
 
@@ -110,30 +109,6 @@ def test_rows_beyond_what_may_be_held_go_to_disk_and_get_the_same_verdict(most: 
         folder = gathered.folder
     assert (folder is None) == (most >= len(records))
     assert folder is None or not folder.exists()
-
-
-def test_a_subscription_beyond_memory_is_judged_by_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    elements = [element(n, 5 + 2 * n, 6 + 2 * n) for n in range(3_000)]
-    big = trace(request(2_990, 3, 4), *elements)
-    small = [item._replace(subscription=number) for number in range(1, 30) for item in big[:20]]
-    records = shuffled(random.Random(5), [*big, *small])
-    judged: list[int] = []
-    from reactive_runtime.judging import _gathering as gathering
-
-    slow = judge_in_order
-    monkeypatch.setattr(gathering, "judge_in_order", lambda them, late: slow(tallied(them, judged), late))
-    with Gathered(most=400) as gathered:
-        for at in range(0, len(records), 100):
-            gathered.add(Rows.of_table(table_of(records[at : at + 100])))
-        same(rows_of(together(gathered.judged())), by_reference(records), records)
-    assert judged == [len(big)]
-
-
-def tallied(records: Any, counts: list[int]) -> Any:
-    counts.append(0)
-    for record in records:
-        counts[-1] += 1
-        yield record
 
 
 def test_what_is_shown_of_a_breach_is_what_the_checker_shows(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from counted_load import COUNTED
 from typer.testing import CliRunner
 
 from reactive_runtime._cli.commands import app
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("agreement")]
+pytestmark = pytest.mark.timeout(300)
 
 PRELUDE = """
 import json, os, pathlib, signal, time
@@ -91,11 +92,13 @@ def in_the_way(folder: Path) -> None:
 
 
 CAUSES = {
-    "clean": Cause("None", "clean", 0, "clean", "clean", seconds="2"),
+    "clean": Cause("None", "clean", 0, "clean", "clean", before=COUNTED, seconds="2"),
     "ended early": Cause("stop() if len(written()) else None", "incomplete", 3, "incomplete", "incomplete"),
     "ended at once": Cause("stop()", "incomplete", 3, "incomplete", "incomplete"),
     "no round": Cause("time.sleep(1)", "incomplete", 3, "clean", "skipped", seconds="0.5"),
-    "given up": Cause("raise OSError('no database')", "incomplete", 3, "given up", "clean", seconds="2"),
+    "given up": Cause(
+        "raise OSError('no database')", "incomplete", 3, "given up", "clean", before=COUNTED, seconds="2"
+    ),
     "broken": Cause(
         "stop() if len(written()) else None", "broken", 1, "broken", "broken", ("--fault", "signal-after-completion")
     ),
@@ -118,6 +121,7 @@ CAUSES = {
         "clean",
         arguments=(),
         stress_says={"first": "recorded", "second": "recorded"},
+        before=COUNTED,
         seconds="2",
     ),
 }
@@ -176,7 +180,11 @@ def put_under_load(cause: Cause, folder: Path, spark: Any) -> Said:
     return Said(stress, of_junit(junit), verify, report, folder)
 
 
-@pytest.fixture(params=CAUSES)
+BY_NIGHT = {"ended at once": "ended early", "disk full": "killed"}
+"""Causes that are like another one, which is there by day."""
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.nightly if name in BY_NIGHT else ()) for name in CAUSES])
 def cause(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 import pyspark
@@ -16,6 +18,8 @@ import pytest
 from sinks import PATIENCE, until
 
 pytestmark = pytest.mark.timeout(300)
+
+ROOT = Path(__file__).parents[2]
 
 DIRECTIONS = """
 import sys, threading
@@ -163,6 +167,45 @@ def test_a_worker_that_is_lost_and_a_session_that_is_stopped_on_a_cluster(tmp_pa
     over = "the session of Spark was stopped: make another, and its DataFrames anew"
     where = ("from_dataframe", "from_stream", "to_spark", "to_spark", "map_flow")
     assert told.splitlines()[5:] == [f"SparkError: {item}: {over}" for item in where]
+
+
+PACKED = ("numpy", "numpy.libs", "pyarrow", "pyarrow.libs", "reactive_runtime")
+"""The folders of packages that tasks need. The workers of a cluster have PySpark."""
+
+
+def packed(folder: Path) -> Path:
+    """An archive of the packages that tasks need, as docs/how-to/cluster.md says."""
+    archive = folder / "packages.tar.gz"
+    places = {name: Path(str(import_module(name).__file__)).parent for name in PACKED if "." not in name}
+    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+        for name in PACKED:
+            place = places.get(name) or places[name.partition(".")[0]].with_name(name)
+            if place.exists():
+                tar.add(place, name)
+    return archive
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("takes", ["packages", "nothing"])
+def test_a_verdict_on_a_cluster_takes_its_packages_along(takes: str, tmp_path: Path) -> None:
+    """The Python of the workers has none but PySpark."""
+    bare = tmp_path / "python3"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    sys.path.append(str(ROOT / "benchmarks"))
+    try:
+        from made_traces import Run, write  # type: ignore[import-not-found]
+    finally:
+        sys.path.pop()
+    nights = tmp_path / "nights"
+    write(Run("one", 8), nights)
+    along = ["--conf", f"spark.archives={packed(tmp_path)}#packages", "--conf", "spark.executorEnv.PYTHONPATH=packages"]
+    with cluster(tmp_path, 1) as (address, _):
+        command = [sys.executable, "-m", "reactive_runtime", "verify", str(nights), "--master", address]
+        settings = ["--conf", f"spark.pyspark.python={bare}", "--conf", "spark.executor.memory=512m"]
+        more = along if takes == "packages" else []
+        done = subprocess.run([*command, *settings, *more], capture_output=True, text=True, timeout=280, check=False)
+    assert (done.returncode == 0) is (takes == "packages"), done.stdout + done.stderr
 
 
 def parent_of(process: int) -> int:

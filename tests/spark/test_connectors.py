@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from searching import one_pair_each_by_day
 from sinks import PATIENCE, Sink, until
 
 from reactive_runtime import MAX_DEMAND, Flow
@@ -71,8 +72,7 @@ class Demanding(Sink):
             self.subscription.request(self.demand)
 
 
-@pytest.mark.parametrize("demand", [1, 7, MAX_DEMAND], ids=["1", "7", "unbounded"])
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(("source", "demand"), one_pair_each_by_day(SOURCES, [1, 7, MAX_DEMAND]))
 def test_a_source_gives_its_rows_in_order_and_keeps_the_rules(
     source: str, demand: int, spark: Any, tmp_path: Path
 ) -> None:

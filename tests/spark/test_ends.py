@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from searching import one_pair_each_by_day
 from sinks import PATIENCE, Sink, until
 
 from reactive_runtime import Flow
@@ -45,14 +46,16 @@ def ended(sink: Sink) -> str:
 STOPPED = "from_stream: the query was stopped before its end"
 
 
-@pytest.mark.parametrize("trigger", [None, ALL, {"processingTime": "1 second"}], ids=["none", "available", "time"])
-@pytest.mark.parametrize("demand", [0, 3, 8], ids=["nothing", "a part", "a batch and more"])
+TRIGGERS: dict[str, Any] = {"none": None, "available": ALL, "time": {"processingTime": "1 second"}}
+
+
+@pytest.mark.parametrize(("demand", "when"), one_pair_each_by_day([0, 3, 8], list(TRIGGERS)))
 def test_a_query_that_another_stops_ends_its_flow_with_an_error(
-    demand: int, trigger: Any, spark: Any, tmp_path: Path
+    demand: int, when: str, spark: Any, tmp_path: Path
 ) -> None:
     sink = Sink(demand)
     df = numbers(spark, tmp_path / "in")
-    Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=trigger).subscribe(sink)
+    Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=TRIGGERS[when]).subscribe(sink)
     sink.wait_for(demand)
     stopped = threading.Thread(target=the_query(spark).stop)
     stopped.start()
@@ -275,3 +278,5 @@ def test_a_trigger_that_spark_has_not_is_refused_at_once(spark: Any) -> None:
         Flow.from_stream(ticks, trigger={"availableNowx": True})
     with pytest.raises(ValueError, match=r"^from_stream: trigger: .*availableNow"):
         Flow.from_stream(ticks, trigger={"availableNow": "x"})
+    with pytest.raises(ValueError, match=r"^from_stream: trigger: .*Error parsing 'soon' to interval"):
+        Flow.from_stream(ticks, trigger={"processingTime": "soon"})

@@ -20,6 +20,7 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import elements_fed, read_feed
 from reactive_runtime.spark._feed.locks import FolderLock, HeldError
+from reactive_runtime.spark._feed.segment_source import SegmentSource
 from reactive_runtime.spark._feed.segments import Segments
 
 pytestmark = pytest.mark.timeout(300)
@@ -55,6 +56,66 @@ def test_the_folder_is_free_when_a_flow_is_over(way: str, spark: Any, tmp_path: 
         else:
             with pytest.raises(ZeroDivisionError):
                 feed.done.result(PATIENCE)
+
+
+def filled(folder: Path, begin: int, end: int) -> Segments:
+    kept = Segments(folder, SCHEMA, 9)
+    kept.recovered()
+    for first in range(begin, end, 2):
+        kept.put(pa.table({"n": [first, first + 1]}))
+    kept.close()
+    return kept
+
+
+def reader_of(folder: Path) -> Any:
+    return SegmentSource({"path": str(folder)}).streamReader(None)
+
+
+def test_of_two_queries_of_a_feed_the_second_fails(tmp_path: Path) -> None:
+    """As Spark calls them, in processes of their own."""
+    kept = filled(tmp_path, 0, 4)
+    one, other = reader_of(tmp_path), reader_of(tmp_path)
+    began = [(reader, reader.initialOffset()) for reader in (one, other)]
+    ends = [reader.latestOffset(start, None) for reader, start in began]
+    for (reader, start), end in zip(began, ends, strict=True):
+        assert len(reader.partitions(start, end)) == 2
+    filled(tmp_path, 4, 8)
+    assert reader_of(tmp_path).latestOffset(ends[0], None) == {**ends[0], "elements": 8}  # it is begun again
+    for call in (other.commit, lambda end: other.latestOffset(end, None)):
+        with pytest.raises(SparkError, match="another query has committed elements of this feed"):
+            call(ends[1])
+    assert kept.outstanding() == 2
+    third = reader_of(tmp_path)
+    with pytest.raises(SparkError, match="the segment that begins with element 0 is not there"):
+        third.partitions(third.initialOffset(), third.latestOffset(third.initialOffset(), None))
+
+
+def test_a_query_goes_on_that_plans_with_the_wrapper(tmp_path: Path) -> None:
+    """`triggerAvailableNowWrapper` takes the end of a batch from the initial offset, each time that a query begins."""
+    start = None
+    for begin in (0, 4, 8):
+        kept = filled(tmp_path, begin, begin + 4)
+        reader = reader_of(tmp_path)
+        end = reader.latestOffset(reader.initialOffset(), None)
+        start = start or reader.initialOffset()
+        reader.latestOffset(start, None)
+        for _ in range(2):  # once more after a kill
+            assert len(reader.partitions(start, end)) == 2
+        start = end
+    reader.commit(start)
+    assert kept.outstanding() == 0
+
+
+def test_a_query_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
+    kept, reader = filled(tmp_path, 0, 6), reader_of(tmp_path)
+    old = {"feed": reader.initialOffset()["feed"], "elements": 2}  # without the name of a query
+    assert reader.latestOffset(old, None) == {**old, "elements": 6}
+    assert kept.outstanding() == 2
+    with pytest.raises(SparkError, match="another query has committed elements of this feed"):
+        reader.commit({**old, "elements": 4, "query": "another"})
+    assert kept.outstanding() == 2
+    reader.commit({**old, "elements": 6})
+    assert kept.outstanding() == 0
 
 
 def test_a_folder_that_can_not_be_used_is_free_as_well(spark: Any, tmp_path: Path) -> None:
@@ -100,6 +161,7 @@ import sys, time
 from pathlib import Path
 import pyarrow as pa
 from reactive_runtime.spark._feed.locks import FolderLock, HeldError
+from reactive_runtime.spark._feed.segment_source import SegmentSource
 from reactive_runtime.spark._feed.segments import Segments
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
 position = kept.recovered()

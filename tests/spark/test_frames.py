@@ -355,6 +355,7 @@ UNREAD = {
     "ntz": ("timestamp_ntz'12000-01-01'", "date value out of range"),
     "string": ("cast(x'ff' as string)", "'utf-8' codec can't decode byte 0xff"),
     "array": ("array(cast(x'ff' as string))", "'utf-8' codec can't decode byte 0xff"),
+    "keys": ("map(array(1), 2)", "unhashable type: 'list'"),
     "struct": ("named_struct('p', date'12000-01-01')", "date value out of range"),
 }
 

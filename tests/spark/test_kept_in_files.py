@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from pyspark.sql import Row
 from sinks import PATIENCE
 
 from reactive_runtime import Flow
@@ -44,7 +45,19 @@ NESTED: Final[dict[str, tuple[str, list[Any]]]] = {
     "texts": ("array<string>", [[], [None], ["", "a\n"]]),
     "marks": ("map<string, timestamp>", [{}, {"a": STAMPS[0]}, {"": None}]),
 }
-READ_CSV: Final = {"multiLine": True, "nullValue": "\0"}
+IN_XML: Final[dict[str, tuple[str, list[Any]]]] = {
+    "bytes": ("binary", [b"", b"\0\xff"]),
+    "texts": ("array<string>", [[""], [" ", "a\n"]]),
+    "marks": ("map<string, timestamp>", [{"a": STAMPS[0], "b": STAMPS[1]}]),
+    "pairs": (
+        "array<struct<p: string, q: array<int>>>",
+        [[Row(p="", q=[1]), Row(p=None, q=[1, 2])], [Row(p="a", q=None)]],
+    ),
+}
+READ: Final[dict[str, dict[str, Any]]] = {
+    "csv": {"multiLine": True, "nullValue": "\0"},
+    "xml": {"rowTag": "row", "ignoreSurroundingSpaces": False},
+}
 """As the page has it."""
 
 
@@ -56,15 +69,19 @@ def times(spark: Any) -> Any:
         spark.conf.unset(f"spark.sql.{name}")
 
 
-@pytest.mark.parametrize("format", ["parquet", "orc", "json", "csv"])
+@pytest.mark.parametrize("format", ["parquet", "orc", "json", "csv", "xml"])
 def test_what_a_file_is_given_comes_out_again(format: str, times: Any, tmp_path: Path) -> None:
-    columns = COLUMNS if format == "csv" else COLUMNS | NESTED
+    columns = COLUMNS | {"csv": {}, "xml": IN_XML}.get(format, NESTED)
+    if format == "xml":
+        del columns["span"], columns["clock"]  # of which Spark has no text in XML
     most = max(len(values) for _, values in columns.values())
     rows = [(n, *(values[n] if n < len(values) else None for _, values in columns.values())) for n in range(most + 1)]
     schema = "n int, " + ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items())
     sink = Flow.from_iterable(rows).to_spark(times, schema)
-    assert getattr(sink, format)(tmp_path / "v").result(PATIENCE) == len(rows)
-    read = times.read.schema(schema).format(format).options(**READ_CSV if format == "csv" else {})
+    if format == "xml":
+        sink = sink.option("rowTag", "row")
+    assert sink.format(format).save(tmp_path / "v").result(PATIENCE) == len(rows)
+    read = times.read.schema(schema).format(format).options(**READ.get(format, {}))
     found = list(Flow.from_dataframe(read.load(str(tmp_path / "v")).orderBy("n"), form="tuples"))
     assert list(map(repr, found)) == list(map(repr, rows))
 
@@ -76,7 +93,17 @@ REFUSED: Final[list[tuple[str, str, Any, str]]] = [
     ("csv", "binary", b"a", "CSV has no bytes"),
     ("json", "map<date, int>", {date(2026, 7, 1): 1}, "the keys of a map are texts in JSON, and no date"),
     ("json", "array<struct<p: map<binary, int>>>", [({b"a": 1},)], "are texts in JSON, and no binary"),
+    ("xml", "array<int>", [], "XML loses an array or a map with nothing in it"),
+    ("xml", "struct<p: array<string>>", (["a", None],), "XML loses an array or a map .* and a null in one"),
+    ("xml", "map<string, string>", {"a": None}, "XML loses an array or a map .* and a null in one"),
+    ("xml", "array<map<string, int>>", [{}], "XML loses an array or a map with nothing in it"),
+    ("xml", "map<string, string>", {"_a": "b"}, "XML takes a key that begins with _ for an attribute"),
+    ("xml", "string", "a\ufffe", "XML has no such character"),
+    ("xml", "array<string>", ["a", "\x0b"], "XML has no such character"),
+    ("xml", "struct<p: array<array<int>>>", ([[1]],), "XML loses an array in an array or a map"),
+    ("xml", "map<string, array<int>>", {"a": [1]}, "XML loses an array in an array or a map"),
     ("text", "string", "a\nb", "a text file ends a row there"),
+    ("text", "string", "\ufeffa", "a reader drops U\\+FEFF where a file begins"),
     ("text", "string", None, "a text file has no null"),
 ]
 
@@ -89,6 +116,8 @@ def test_what_a_file_would_change_is_refused(spark: Any, tmp_path: Path) -> None
             Flow.just(row).to_spark(spark, fields).format(format).save(tmp_path / "never").result(PATIENCE)
     with pytest.raises(SparkError, match="element 1, field 'n': None: a row with nothing else is an empty line"):
         Flow.from_iterable([(1,), (None,)]).to_spark(spark, "n int").csv(tmp_path / "never").result(PATIENCE)
+    with pytest.raises(SparkError, match=r"element 0, field 'v': '\\ufeffa': a reader drops U\+FEFF"):
+        Flow.just(("\ufeffa", 1)).to_spark(spark, "v string, n int").csv(tmp_path / "never").result(PATIENCE)
     assert not (tmp_path / "never").exists()
 
 
@@ -184,4 +213,17 @@ def test_a_table_that_is_there_says_what_it_keeps(spark: Any) -> None:
     left_alone = Flow.just((1, None, "")).to_spark(spark, "n int, v timestamp, w string").mode("ignore")
     assert left_alone.saveAsTable("kept_parts").result(PATIENCE) == 0
     for name in made:
+        spark.sql(f"DROP TABLE kept_{name}")
+
+
+def test_a_table_of_xml_keeps_the_spaces_at_ends_or_refuses(spark: Any) -> None:
+    for name in ("theirs", "ours"):
+        spark.sql(f"DROP TABLE IF EXISTS kept_{name}")
+    spark.sql("CREATE TABLE kept_theirs (v string) USING xml OPTIONS (rowTag 'row')")
+    sink = Flow.just((" a ",)).to_spark(spark, "v string")
+    with pytest.raises(SparkError, match="element 0, field 'v': ' a ': a table of XML reads it without the spaces"):
+        sink.insertInto("kept_theirs").result(PATIENCE)
+    sink.format("xml").option("rowTag", "row").saveAsTable("kept_ours").result(PATIENCE)
+    assert list(Flow.from_dataframe(spark.table("kept_ours"), form="tuples")) == [(" a ",)]
+    for name in ("theirs", "ours"):
         spark.sql(f"DROP TABLE kept_{name}")

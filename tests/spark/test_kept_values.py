@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy
-import pandas  # type: ignore[import-untyped]
+import pandas
 import pyarrow as pa
 import pytest
 from hypothesis import given

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from reactive_runtime.spark._verdict.regressions import ALL, FEWEST, gone_through, regressions
+from reactive_runtime.spark._verdict.comparing import compared, regressions
+from reactive_runtime.spark._verdict.regressions import ALL, FEWEST, gone_through
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 try:
@@ -204,3 +205,41 @@ def test_each_interpreter_is_held_against_its_own_runs(tmp_path: Path) -> None:
     assert [(item["run"], item["scenario"]) for item in made.to_pylist() if item["slower"]] == [
         ("night 015 of the other", "scenario 0")
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_night_gone_on_to_from_what_is_kept_has_the_same_rows(seed: int, tmp_path: Path) -> None:
+    """As one of a history that is gone through from its beginning; runs are cut off, and series miss nights."""
+    rng = random.Random(seed)
+    nights = slowed(history(rng, 0.08, True, 44, scenarios=10), 3.0, 20, 36)
+    went_on, from_tables = tmp_path / "went on", tmp_path / "from tables"
+    said = []
+    for run, values in nights:
+        night = [(run, {name: value for name, value in values.items() if rng.random() < 0.95})]
+        complete = rng.random() < 0.9
+        made, same = (compared(folder, *tables(night, complete=complete)) for folder in (went_on, from_tables))
+        assert made.table == same.table
+        assert made.kept == same.kept
+        said += slower(made.table)
+        for folder in (went_on, from_tables):
+            kept(folder, night, complete=complete)
+        for name, table in made.kept.items():
+            (went_on / name).mkdir(parents=True, exist_ok=True)
+            parquet.write_table(table, went_on / name / "part-0.parquet")
+    assert "scenario 0" in said
+    assert not (from_tables / "series").exists()
+
+
+def test_what_is_kept_is_not_used_where_it_is_damaged_or_a_run_comes_late(tmp_path: Path) -> None:
+    nights = slowed(history(random.Random(4), 0.05, False, 17), 9.0, 15, 17)
+    kept(tmp_path, nights[:15])
+    ((name, table),) = compared(tmp_path, *tables(nights[16:])).kept.items()
+    (tmp_path / name).mkdir(parents=True)
+    parquet.write_table(table, tmp_path / name / "part-0.parquet")
+    kept(tmp_path, nights[16:])
+    late = compared(tmp_path, *tables(nights[15:16]))
+    assert slower(late.table) == ["scenario 0"]
+    assert late.table is not None
+    assert set(late.table["run"].to_pylist()) == {"night 015"}
+    (tmp_path / name / "part-0.parquet").write_bytes(b"PAR1")
+    assert compared(tmp_path, *tables(nights[15:16])).kept == late.kept

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
-from reactive_runtime.spark._session.spark_session import BRIEF, java_home, session, settings_of
+from reactive_runtime.spark._session.spark_session import BRIEF, java_home, python_of, session, settings_of
 
 
 def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> None:
@@ -33,6 +33,27 @@ def test_a_session_that_is_there_is_given_as_it_is(spark: Any) -> None:
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("master", "environment", "settings", "python"),
+    [
+        ("local[2]", {}, {}, sys.executable),
+        ("local[2]", {"PYSPARK_PYTHON": "theirs"}, {}, sys.executable),
+        ("local[2]", {}, {"spark.pyspark.python": "named"}, "named"),
+        ("spark://127.0.0.1:7077", {"PYSPARK_PYTHON": "theirs"}, {}, sys.executable),
+        ("spark://of.a.cluster:7077", {}, {}, sys.executable),
+        ("spark://of.a.cluster:7077", {"PYSPARK_PYTHON": "theirs"}, {}, "theirs"),
+        ("yarn", {"PYSPARK_PYTHON": "theirs"}, {"spark.pyspark.python": "named"}, "named"),
+    ],
+)
+def test_the_workers_of_a_cluster_have_a_python_of_their_own(
+    master: str, environment: dict[str, str], settings: dict[str, str], python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert python_of(master, settings) == python
 
 
 def test_a_second_call_gives_the_same_session_with_the_new_settings(spark: Any) -> None:

@@ -26,15 +26,15 @@ from typer.testing import CliRunner
 from reactive_runtime import Flow
 from reactive_runtime._cli.commands import app
 from reactive_runtime.errors import TraceError
+from reactive_runtime.judging._compacting import compact
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, verify
-from reactive_runtime.spark._verdict import traces
 from reactive_runtime.spark._verdict.percentiles import percentiles
 from reactive_runtime.spark._verdict.regressions import FEWEST
 from reactive_runtime.spark._verdict.tables import Draft, Together, settled, together
 from reactive_runtime.spark._verdict.traces import TABLES
 from reactive_runtime.testing import RULES, Record
 from reactive_runtime.testing._latency import DEMAND
-from reactive_runtime.testing.trace import TraceWriter, check_files, table_of
+from reactive_runtime.testing.trace import TraceWriter, check_files, read_trace, table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
 """Random lists of traces, of each kind, judged in each plan; 2,000 at night (`make nightly PART=judge`)."""
@@ -100,6 +100,25 @@ def test_each_layout_gets_the_plan_that_costs_least_and_the_same_verdict(
     assert found.plan.split(":")[0] == ways.get(layout, "moved"), found.plan
     same(in_tables(found), by_reference(records), records)
     assert explain(spark, [tmp_path]).startswith("ranges: 1,000 records")  # so few are not worth a second task
+
+
+def test_compacted_runs_have_the_same_verdict_and_nothing_moves(spark: Any, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        writer = TraceWriter(tmp_path, name)
+        flows = [Flow.range(40), Flow.from_iterable([3, 1, 2, 2]), Flow.error(OSError())] * 4
+        for flow in flows:
+            writer.recorder().wrap(flow, ascending=True).subscribe(Sink())
+            writer.flush()
+        writer.close()
+    files = check_files(tmp_path)
+    expected = in_tables(judge_files(spark, files))
+    assert {row[3] for row in expected["violations"]} == {"order"}
+    said: list[object] = []
+    left = [run.left for run in compact(tmp_path, note=said.append, unable=said.append)]
+    assert (left, len(files), said) == ([1, 1], 24, [])
+    found = judge_files(spark, check_files(tmp_path), most=300)
+    assert found.plan.startswith("ranges: ")
+    same(in_tables(found), expected, read_trace(tmp_path))
 
 
 def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
@@ -314,8 +333,6 @@ def test_a_verdict_that_is_cut_off_before_it_is_whole_leaves_the_one_before(
     for step in ("add", "whole", "commit"):
         with monkeypatch.context() as patch:
             patch.setattr(Draft, step, killed)
-            if step == "whole":
-                patch.setattr(traces, "regressions", lambda *_: table_of([]))
             with pytest.raises(KilledError):
                 verify(spark, [folder / "bad"], out)
         settled(out)

@@ -250,7 +250,9 @@ def test_values_of_a_type_of_the_users_are_their_own(spark: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("query", ["select interval '1-2' year to month a", "select make_interval(1, 2, 3) a"])
 def test_what_collect_refuses_is_refused_where_the_flow_is_made(query: str, spark: Any) -> None:
-    with pytest.raises(SparkError, match=r"^from_dataframe: \[NOT_IMPLEMENTED\] \w+IntervalType.fromInternal"):
+    with pytest.raises(
+        SparkError, match=r"^from_dataframe: field 'a': \[NOT_IMPLEMENTED\] \w+IntervalType.fromInternal"
+    ):
         Flow.from_dataframe(spark.sql(query))
 
 

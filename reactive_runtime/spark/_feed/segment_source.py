@@ -5,6 +5,8 @@ Spark runs it in processes of its own: one that plans, one for each segment that
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark._feed.segments import READY, bounds, folder_of, position_of, schema_of
+from reactive_runtime.spark._feed.segments import QUERY, READY, bounds, folder_of, position_of, schema_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -58,16 +60,25 @@ class _Reader(DataSourceStreamReader):
         self._feed: str = known["feed"]
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return self._offset(0)
+        """The beginning, under the name of the query, which its checkpoint keeps.
+
+        It is that of the query that has removed segments: Spark may ask one that goes on, and a second one will find
+        that the first segment is not there.
+        """
+        return {"feed": self._feed, "elements": 0, "query": self._query() or uuid.uuid4().hex}
 
     def latestOffset(self, start: dict[str, Any], limit: object) -> dict[str, Any]:  # noqa: N802
         """All there is. Spark asks after it has committed what comes before `start`."""
         self.commit(start)
-        return self._offset(max((bounds(segment.name)[1] for segment in self._segments()), default=start["elements"]))
+        elements = max((bounds(segment.name)[1] for segment in self._segments()), default=start["elements"])
+        return {**start, "elements": elements}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The segments from `start` to `end`, all of them: a gap would be lost elements."""
         at = self._elements(start)
+        if self._query() == start.get("query", "") != end.get("query", ""):
+            # `triggerAvailableNowWrapper` has counted from an initial offset: the query goes on under that name.
+            self._draft(end["query"]).replace(self._folder / QUERY)
         found = []
         for segment in self._segments():
             first, after = bounds(segment.name)
@@ -89,15 +100,36 @@ class _Reader(DataSourceStreamReader):
             yield from file.iter_batches()
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Remove the segments before `end`, which was committed."""
+        """Remove the segments before `end`, which was committed; SparkError where another query has removed some."""
         elements = self._elements(end)
+        if elements:
+            self._claim(end.get("query", ""))  # of a checkpoint of an earlier release it has no name
         for segment in self._segments():
             if bounds(segment.name)[1] <= elements:
                 with suppress(FileNotFoundError):  # another process of the query was first
                     segment.unlink()
 
-    def _offset(self, elements: int) -> dict[str, Any]:
-        return {"feed": self._feed, "elements": elements}
+    def _claim(self, query: str) -> None:
+        """Keep the name of the first query that removes segments: the file is there whole, or not at all."""
+        if self._query() is None:
+            draft = self._draft(query)
+            with suppress(FileExistsError):  # another was first
+                os.link(draft, self._folder / QUERY)
+            draft.unlink()
+        if self._query() != query:
+            raise SparkError(
+                f"{self._folder}: another query has committed elements of this feed, which this one may have had too:"
+                " go on with the checkpoint of that query, or feed another folder"
+            )
+
+    def _query(self) -> str | None:
+        place = self._folder / QUERY
+        return place.read_text() if place.exists() else None
+
+    def _draft(self, query: str) -> Path:
+        draft = self._folder / f".{QUERY}-{uuid.uuid4().hex}"
+        draft.write_text(query)
+        return draft
 
     def _elements(self, offset: dict[str, Any]) -> int:
         """The number of elements of an offset; SparkError where it is of another feed."""

@@ -6,6 +6,7 @@
       position.json                                  how many elements are in segments that were ever finished, and of
                                                      which feed, with which schema: no other folder ever has the same
                                                      name of its own
+      query                                          the name of the query that removes segments, from the first on
       .lock                                          held by the one flow that feeds the folder
 
 A segment is finished in three steps, each of which survives a kill: its file is written and synchronised below `.next`;
@@ -15,7 +16,7 @@ counts is in one segment, once.
 
 Spark reads them as a data source of its own, whose offset is a number of elements of this feed. It keeps that in its
 checkpoint, and whenever it plans a batch says where the last one that it has committed came to an end: what lies before
-is removed. A checkpoint of another feed, and a second query, are refused before anything is removed or left out.
+is removed. A checkpoint of another feed, and a second query, are refused before they remove or leave out anything.
 (Its file source can remove files too. But it removes those of a batch once, when it begins the next, and never if it is
 killed then: after a few kills there is no room left.)
 """
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = [
+    "QUERY",
     "READY",
     "Segments",
     "bounds",
@@ -57,6 +59,9 @@ __all__ = [
 
 READY: Final = "segments"
 """Where Spark looks, below the folder."""
+
+QUERY: Final = "query"
+"""A file below the folder: it names the query that removes segments."""
 
 _POSITION: Final = "position.json"
 

@@ -233,11 +233,12 @@ def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, b
     """The same of batches that are of no DataFrame, whose `schema` is this one."""
     if form == "dicts" and (name := twice(schema.names)):
         raise ValueError(f"{what}: dicts would lose a column, since two are named {name!r}: rename one, or use tuples")
+    for field in schema:
+        try:
+            reader(field.dataType)
+        except Exception as error:
+            raise spark_error(f"{what}: field {field.name!r}", error) from error
     made = _Form(what, batch_rows, schema, binary, form)
-    try:
-        made.reads()
-    except Exception as error:
-        raise spark_error(what, error) from error
     return made if form != "batches" else _Form(what, batch_rows, None, "", form)
 
 
@@ -287,12 +288,14 @@ class _Form:
                 except _UNREAD as error:
                     return SparkError(
                         f"{self._what}: element {first + place}, field {name!r}: Python has no such value"
-                        f" ({first_line(error)}): cast it in Spark, a text to binary and a time to string"
+                        f" ({first_line(error)}): cast it in Spark, a text to binary and a time to string, or take the"
+                        " entries of a map"
                     )
         return None
 
 
-_UNREAD: Final = (ValueError, OverflowError, OSError)  # a text that is no UTF-8, a time beyond the years of Python
+# A text that is no UTF-8, a time beyond the years of Python, a map whose keys can't be those of a dict.
+_UNREAD: Final = (ValueError, OverflowError, OSError, TypeError)
 
 
 def _numbered(

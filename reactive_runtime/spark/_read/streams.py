@@ -91,12 +91,14 @@ def flow_of_stream(
 
 def _check_trigger(df: DataFrame, trigger: Mapping[str, Any]) -> None:
     """TypeError for a trigger that Spark does not know, ValueError for a value that Spark does not take."""
+    from pyspark.errors import IllegalArgumentException
+
     known = inspect.signature(df.writeStream.trigger).parameters
     if other := [name for name in trigger if name not in known]:
         raise TypeError(f"from_stream: trigger has no {other[0]!r}, but {', '.join(known)}")
     try:
         df.writeStream.trigger(**trigger)
-    except ValueError as error:
+    except (ValueError, IllegalArgumentException) as error:
         raise ValueError(f"from_stream: trigger: {first_line(error)}") from error
 
 

@@ -21,7 +21,7 @@ from reactive_runtime.spark._session.spark_errors import is_connected
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BRIEF", "JUDGING", "is_there", "java_home", "session", "settings_of", "workers_can"]
+__all__ = ["BRIEF", "JUDGING", "is_there", "java_home", "python_of", "session", "settings_of", "workers_can"]
 
 BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
@@ -38,8 +38,6 @@ _QUIET: Final = Path(__file__).with_name("log4j2.properties")
 _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "48",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
@@ -49,10 +47,18 @@ _DEFAULTS: Final = {
 }
 
 
+_LOOPBACK: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""For masters on this machine. On a cluster Spark finds the address at which executors reach the driver."""
+
+_ON_LOOPBACK: Final = re.compile(r"local\b.*|spark://(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?")
+"""Masters on this machine."""
+
+
 def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
     """The session of this process: the one that is there, as it is, or one that is made now.
 
-    Workers of one that is made use this very interpreter. Nothing is left in `os.environ`.
+    Workers of one that is made use this very interpreter, unless `spark.pyspark.python` names another; where the master
+    is on another machine, PYSPARK_PYTHON may name it too. Nothing is left in `os.environ`.
 
     Args:
         master: Spark's own: `local[2]`, `spark://…`. One that is there keeps its own.
@@ -75,7 +81,7 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
             builder = builder.config(key, value)
         return builder.getOrCreate()
     java_home()
-    settings = {**_DEFAULTS, **(conf or {})}
+    settings = {**_DEFAULTS, **(_LOOPBACK if _ON_LOOPBACK.fullmatch(master) else {}), **(conf or {})}
     quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
     settings["spark.driver.extraJavaOptions"] = f"{quiet} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
     builder = builder.master(master).appName("reactive_runtime")
@@ -84,11 +90,17 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     # The settings of a builder come too late for the driver's JVM, which reads its own as it starts.
     memory, options = settings["spark.driver.memory"], shlex.quote(settings["spark.driver.extraJavaOptions"])
     arguments = f"--driver-memory {memory} --driver-java-options {options} pyspark-shell"
-    variables = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    variables = {"PYSPARK_PYTHON": python_of(master, settings), "PYSPARK_DRIVER_PYTHON": sys.executable}
     if master.startswith("local"):
         variables["SPARK_LOCAL_IP"] = settings["spark.driver.bindAddress"]
     with _environment(variables | {"PYSPARK_SUBMIT_ARGS": os.environ.get("PYSPARK_SUBMIT_ARGS", arguments)}):
         return builder.getOrCreate()
+
+
+def python_of(master: str, settings: Mapping[str, str]) -> str:
+    """The interpreter of the workers of a session."""
+    elsewhere = None if _ON_LOOPBACK.fullmatch(master) else os.environ.get("PYSPARK_PYTHON")
+    return settings.get("spark.pyspark.python") or elsewhere or sys.executable
 
 
 def is_there() -> bool:

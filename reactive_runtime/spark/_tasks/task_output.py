@@ -6,6 +6,7 @@ flow, on threads of its own ──on_next──▶ queue ──take, full or due
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,8 @@ __all__ = ["TaskOutput"]
 _END: Final = object()
 
 LOOK: Final = 1.0
-"""Seconds after which a task without rows writes a batch without any: where Spark has ended the task, that fails."""
+"""Seconds after which a task without a row that is due writes a batch without any: where Spark has ended the task, that
+fails."""
 
 
 class TaskOutput:
@@ -55,6 +57,8 @@ class TaskOutput:
         self._asked = 1  # _lock; rows that may have come in all. The drain reads it without, see above
         self._cancelled = False  # the task's thread's; set before it empties the queue, read behind what was put there
         self._emptied = primitives.monotonic()  # the task's thread's; what waits has come since
+        self._first: Any = None  # the task's thread's; taken out of the queue, and waits for `_due`
+        self._due = 0.0  # the task's thread's
         self._ended = False  # the task's thread's; it has found _END
 
     def begin(self, flow: Flow[Any]) -> None:
@@ -64,7 +68,7 @@ class TaskOutput:
     def take(self) -> list[Any] | None:
         """Wait for the elements that leave now; None at the end. Raises the error of the flow, after those before it.
 
-        Nothing: there was none for a while. For the task's thread.
+        Nothing: none was due for a while. For the task's thread.
         """
         taken = [] if self._ended else self._taken()
         if self._ended and not taken:
@@ -81,18 +85,23 @@ class TaskOutput:
         return taken
 
     def _taken(self) -> list[Any]:
-        try:
-            first, since = self._waiting.get_nowait(), self._emptied
-        except primitives.Empty:
+        if self._first is None:
             try:
-                first, since = self._waiting.get(timeout=LOOK), primitives.monotonic()
+                first, since = self._waiting.get_nowait(), self._emptied
             except primitives.Empty:
-                return []
-        left = since + self._max_delay - primitives.monotonic()
+                try:
+                    first, since = self._waiting.get(timeout=LOOK), primitives.monotonic()
+                except primitives.Empty:
+                    return []
+            self._first, self._due = first, since + self._max_delay
+        left = self._due - primitives.monotonic()
         if left > 0:
             with self._lock:
-                self._changed.wait_for(lambda: self._over or self._came >= self._asked, left)
-        taken = [first, *(self._waiting.get_nowait() for _ in range(self._waiting.qsize()))]
+                leaves = self._changed.wait_for(lambda: self._over or self._came >= self._asked, min(left, LOOK))
+            if left > LOOK and not leaves:
+                return []
+        taken = [self._first, *(self._waiting.get_nowait() for _ in range(self._waiting.qsize()))]
+        self._first = None
         self._emptied = primitives.monotonic()
         if not self._over:  # set before _END is put
             return taken
@@ -113,10 +122,11 @@ class TaskOutput:
             subscription, self._subscription = self._subscription, None
         if subscription is not None:
             subscription.cancel()
-        self._drop_waiting("its task ended before it was sent")
+        first, self._first = self._first, None
+        self._drop_waiting("its task ended before it was sent", () if first is None else (first,))
 
-    def _drop_waiting(self, why: str) -> None:
-        left = []
+    def _drop_waiting(self, why: str, before: Iterable[Any] = ()) -> None:
+        left = list(before)
         with suppress(primitives.Empty):
             while True:
                 left.append(self._waiting.get_nowait())

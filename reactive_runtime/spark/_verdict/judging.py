@@ -9,30 +9,48 @@ The first two are for files that this process and the tasks see at one path, wit
 system of Spark's, those the tasks do not see, columns of other types, in other letters, or in the names of folders.
 `explain` says which way it is, and why. All are plain DataFrames, of
 descriptions of tasks or of packed columns, and so work with Spark Connect too. A task holds a bounded number of
-records, and keeps others on its disk; a subscription that is larger is judged a record at a time, slowly and exactly.
+records, and keeps others on its disk. A subscription that is larger is judged in pieces: by one task, or where that
+task would take much longer than all others, by many (`long_subscriptions`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
-import numpy as np
 import pyarrow as pa
 
 from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging._files import RANGE, ForeignError, Plan, Range, plan, read, read_range
-from reactive_runtime.judging._gathering import MOST, Gathered, scattered
-from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, schema_of
-from reactive_runtime.judging._rows import NEEDED, PACKED, REQUIRED, Rows, flags_in_sql
+from reactive_runtime.judging._files import RANGE, ForeignError, Plan, plan
+from reactive_runtime.judging._gathering import MOST
+from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS
+from reactive_runtime.judging._stores import FewFiles, few, is_remote, local
 from reactive_runtime.spark._session.spark_errors import is_connected, reason
-from reactive_runtime.testing._records import CUT, LARGE
+from reactive_runtime.spark._verdict.judge_tasks import (
+    ALL,
+    SENT,
+    JudgeRanges,
+    JudgeSent,
+    SendGroups,
+    SendRows,
+    Settings,
+    described,
+    packed,
+)
+from reactive_runtime.spark._verdict.long_subscriptions import find_long, judge_with_long, parts_of_long
+from reactive_runtime.spark._verdict.planning import (
+    Kept,
+    PlannedInTasks,
+    plan_groups,
+    spark_schema,
+)
+from reactive_runtime.spark._verdict.run_planning import RunsInTasks, plan_files, plan_runs
 from reactive_runtime.testing.trace import checked, holds, run_folders, schema
 
 if TYPE_CHECKING:
@@ -48,20 +66,17 @@ _LITTLE: Final = 100_000
 _PARTS: Final = 4
 """For each core, the tasks that judge what was moved, where it was not counted."""
 
-_BLOB: Final = 500_000
-"""Records that are read before they are sorted to their tasks."""
+_SAMPLE: Final = 64
+"""Files that a task on each core looks for, to see whether all machines see the same."""
 
-_LEVEL: Final = 99
-"""Rows are scattered over tasks by other numbers than over the files of one task."""
+_MOST_PARTS: Final = 10_000
+"""Tasks that judge what was moved, at most."""
 
-_COLUMNS: Final[dict[str, pa.DataType]] = {
-    field.name: field.type for schema in (SUBSCRIPTIONS, VIOLATIONS, WAITS) for field in schema
-}
+_OPENED: Final = ("s3://", "gs://")
+"""File systems whose files tasks open without Spark."""
 
-_ALL: Final = schema_of(part=pa.int8(), **_COLUMNS)
-"""What tasks give: the rows of all tables, one below the other; `part` says of which."""
-
-_SENT: Final = schema_of(place=pa.int32(), blob=pa.binary())
+FEW = FewFiles()
+"""So little is planned by this process; more by tasks."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +89,34 @@ class Found:
     frame: DataFrame
     plan: str
     """How, in a line."""
+    _held: Kept = field(default_factory=Kept, repr=False, compare=False)
 
-    def kept(self) -> Found:
-        """Computed once, now, and planned from here on without how it came about.
+    def kept(self, to: Path | None = None) -> Found:
+        """Computed once, now; what was kept of the plan is released.
+
+        Without a folder, the findings are on the disks of the executors until `release`; if an executor is lost, Spark
+        computes its part again. With a folder, tasks write them there, each its own files, and nothing has to be
+        computed again.
+
+        Args:
+            to: A folder that this process and all tasks see; it must not exist.
 
         Returns:
             The same findings.
         """
-        return Found(self.frame.localCheckpoint(), self.plan)
+        if to is None:
+            held = Kept()
+            frame = held.add(self.frame)
+            frame.count()
+            self._held.release()
+            return Found(frame, self.plan, held)
+        self.frame.write.parquet(str(to))
+        self._held.release()
+        return Found(self.frame.sparkSession.read.schema(spark_schema(ALL)).parquet(str(to)), self.plan)
+
+    def release(self) -> None:
+        """Remove from the executors' disks what was kept there; the findings are computed again if they are used."""
+        self._held.release()
 
     @cached_property
     def subscriptions(self) -> DataFrame:
@@ -143,17 +178,57 @@ def judge_files(
     Raises:
         TraceError: Names what is no trace, or can't be read in any way.
     """
-    how = planned(spark, files, way, most)
+    held = Kept()
+    how = planned(spark, files, way, most, held)
     if isinstance(how, LeftToSpark):
         found = judge_frame(_read(spark, how), late_signals=late_signals, upto=upto, most=most)
         return Found(found.frame, how.explain())
-    with_settings = _Settings(late_signals, dict(upto or {}), most)
+    with_settings = Settings(late_signals, dict(upto or {}), most)
+    if isinstance(how, PlannedInTasks):
+        return _judged_as_planned(how, with_settings, held)
     if how.way == "ranges":
-        frame = _tasks(spark, _of_ranges(how)).mapInArrow(_JudgeRanges(with_settings), _schema(_ALL))
+        frame = _tasks(spark, _of_ranges(how)).mapInArrow(JudgeRanges(with_settings), spark_schema(ALL))
         return Found(frame, how.explain())
     parts = max(len(how.ranges), -(-how.rows // RANGE), 1)
-    sent = _tasks(spark, _of_groups(how)).mapInArrow(_SendGroups(parts), _schema(_SENT))
-    return Found(_judged_where_sent(sent, parts, with_settings), how.explain())
+    return _judged_when_moved(_tasks(spark, _of_groups(how)), how, parts, with_settings, held)
+
+
+def judge_runs(spark: SparkSession, runs: RunsInTasks, late_signals: int, most: int = MOST) -> Found:
+    """Judge runs whose files tasks have examined."""
+    how = plan_runs_found(spark, runs, most)
+    return _judged_as_planned(how, Settings(late_signals, {}, most), Kept())
+
+
+def plan_runs_found(spark: SparkSession, runs: RunsInTasks, most: int = MOST) -> PlannedInTasks:
+    """How `judge_runs` judges them."""
+    return plan_groups(runs.groups, runs.sums, cores_of(spark), None, _LITTLE, _range(most))
+
+
+def _judged_as_planned(how: PlannedInTasks, settings: Settings, held: Kept) -> Found:
+    if how.way == "ranges":
+        frame = how.packs.mapInArrow(JudgeRanges(settings), spark_schema(ALL))
+        return Found(frame, how.explain(), held)
+    parts = max(min(how.ranges, _MOST_PARTS), -(-how.rows // RANGE), 1)
+    return _judged_when_moved(how.packs, how, parts, settings, held)
+
+
+def _judged_when_moved(
+    groups: DataFrame, how: Plan | PlannedInTasks, parts: int, settings: Settings, held: Kept
+) -> Found:
+    """Send each row group to the tasks that judge it; a long subscription is judged now, by several tasks."""
+    long = find_long(groups, how.rows, cores_of(groups.sparkSession))
+    if not long:
+        sent = groups.mapInArrow(SendGroups(parts), spark_schema(SENT))
+        return Found(_judged_where_sent(sent, parts, settings), how.explain(), held)
+    sent = groups.mapInArrow(SendGroups(parts, long, parts_of_long(long)), spark_schema(SENT))
+    which = "1 long subscription is" if len(long) == 1 else f"{len(long)} long subscriptions are"
+    cut = f"{which} cut into {sum(item.pieces for item in long)} pieces"
+    return Found(judge_with_long(sent, parts, settings, long, held), f"{how.explain()}; {cut}", held)
+
+
+def _range(most: int) -> int:
+    """Records of a range."""
+    return min(RANGE, max(most // 2, 1))
 
 
 def judge_frame(
@@ -174,28 +249,40 @@ def judge_frame(
     Raises:
         TraceError: Names the columns that are missing.
     """
-    parts = _PARTS * _cores(signals.sparkSession)
-    sent = _packed(signals).mapInArrow(_SendRows(parts), _schema(_SENT))
+    parts = _PARTS * cores_of(signals.sparkSession)
+    sent = packed(signals).mapInArrow(SendRows(parts), spark_schema(SENT))
     how = f"frame: Spark reads, packed rows are moved to {parts} tasks"
-    return Found(_judged_where_sent(sent, parts, _Settings(late_signals, dict(upto or {}), most)), how)
+    return Found(_judged_where_sent(sent, parts, Settings(late_signals, dict(upto or {}), most)), how)
 
 
 def planned(
-    spark: SparkSession, files: Sequence[Path | str], way: Way | None = None, most: int = MOST
-) -> Plan | LeftToSpark:
+    spark: SparkSession,
+    files: Sequence[Path | str],
+    way: Way | None = None,
+    most: int = MOST,
+    held: Kept | None = None,
+) -> Plan | PlannedInTasks | LeftToSpark:
     """How `judge_files` judges these files. TraceError names one that is there, and is no whole Parquet file."""
-    named = tuple(map(_local, map(str, files)))
+    named = tuple(map(local, map(str, files)))
     if way == "frame":
         return LeftToSpark(named, "it was asked for")
     for entry in named:
-        if not Path(entry).exists():
+        if not entry.startswith(_OPENED) and not Path(entry).exists():
             return LeftToSpark(named, f"{entry}: is not there for this process")
-    found = [file for item in named for file in _below(Path(item).resolve())]
-    unseen = _unseen(spark, found)
-    if unseen is not None:
-        return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
+    cores = cores_of(spark)
     try:
-        return plan(found, cores=_cores(spark), most=min(RANGE, max(most // 2, 1)), way=way, little=_LITTLE)
+        if not few(named, FEW, lambda name: name.endswith(".parquet")):
+            are_files = all(
+                entry.endswith(".parquet") if is_remote(entry) else Path(entry).is_file() for entry in named
+            )
+            places = [entry if is_remote(entry) else str(Path(entry).resolve()) for entry in named]
+            examined, sums = plan_files(spark, places, are_files, cores, Kept() if held is None else held)
+            return plan_groups(examined, sums, cores, way, _LITTLE, _range(most))
+        found = [file for item in named for file in _below(Path(item).resolve())]
+        unseen = _unseen(spark, found)
+        if unseen is not None:
+            return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
+        return plan(found, cores=cores, most=_range(most), way=way, little=_LITTLE)
     except ForeignError as error:
         return LeftToSpark(named, error.why)
 
@@ -213,8 +300,15 @@ def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
     Raises:
         TraceError: As of `judge_files`, and where a run does not hold what its metadata says.
     """
+    named = [local(str(folder)) for folder in folders]
+    if not few(named, FEW) and all(map(_has_runs, named)):
+        runs = plan_runs(spark, [str(Path(item).resolve()) for item in named], _refused, cores_of(spark))
+        try:
+            return plan_runs_found(spark, runs).explain()
+        finally:
+            runs.kept.release()
     files: list[Path | str] = []
-    for item in map(_local, map(str, folders)):
+    for item in named:
         files += _held(Path(item)) or [item]
     how = planned(spark, files)
     if isinstance(how, LeftToSpark):
@@ -225,9 +319,17 @@ def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
 # -- where files are ------------------------------------------------------------------------------------------
 
 
-def _local(file: str) -> str:
-    """The path of a file of this machine that is named by its URI."""
-    return unquote(urlsplit(file).path) if file.startswith("file:/") else file
+def _refused(error: TraceError) -> None:
+    raise error
+
+
+def _has_runs(folder: str) -> bool:
+    """Whether a folder has runs: the first file of one that is found says so."""
+    try:
+        next(Path(folder).rglob("signals-*.parquet"))
+    except StopIteration:
+        return False
+    return True
 
 
 def _held(folder: Path) -> list[Path | str]:
@@ -255,23 +357,36 @@ def _size(file: Path) -> int:
     return file.stat().st_size
 
 
+def is_shared(spark: SparkSession, folder: Path) -> bool:
+    """Whether tasks see that folder as this process does."""
+    if _on_one_machine(spark):
+        return True
+    token = folder / "_seen"
+    token.write_text("by this process")
+    try:
+        return _unseen(spark, [token]) is None
+    finally:
+        token.unlink()
+
+
 def _on_one_machine(spark: SparkSession) -> bool:
     """Whether tasks are known to see what this process sees."""
     return not is_connected(spark) and str(spark.sparkContext.master).startswith("local")
 
 
 def _unseen(spark: SparkSession, files: Sequence[Path]) -> str | None:
-    """A file that a task does not see as this process does; None where there is none."""
+    """A file that a task does not see as this process does, of _SAMPLE at most; None where there is none."""
     if _on_one_machine(spark) or not files:
         return None
-    sizes = [(str(file), _size(file)) for file in files]
-    looked = _tasks(spark, [sizes] * _cores(spark)).mapInArrow(_unseen_there, "file string").limit(1).collect()
+    each = -(-len(files) // _SAMPLE)
+    sizes = [(str(file), _size(file)) for file in files[::each]]
+    looked = _tasks(spark, [sizes] * cores_of(spark)).mapInArrow(_unseen_there, "file string").limit(1).collect()
     return looked[0]["file"] if looked else None
 
 
 def _unseen_there(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """In a task: the first file that is not there, or not in that size."""
-    for sizes in _described(batches):
+    for sizes in described(batches):
         for file, size in sizes:
             if not Path(file).is_file() or _size(Path(file)) != size:
                 yield pa.RecordBatch.from_pydict({"file": [file]})
@@ -290,7 +405,7 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
         frame = reader.parquet(*files)
         known = {column.lower() for column in frame.columns}
         parts = dict.fromkeys(part.partition("=")[0] for file in files for part in file.split("/")[:-1] if "=" in part)
-        inside = [item for item in _schema(schema()) if item.name in parts and item.name not in known]
+        inside = [item for item in spark_schema(schema()) if item.name in parts and item.name not in known]
         if inside:
             columns = frame.schema
             for entry in inside:
@@ -306,15 +421,9 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
     return frame
 
 
-def _cores(spark: SparkSession) -> int:
+def cores_of(spark: SparkSession) -> int:
     """How many tasks run side by side, where Spark says so."""
     return 8 if is_connected(spark) else int(spark.sparkContext.defaultParallelism)
-
-
-def _schema(schema: pa.Schema) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema)
 
 
 # -- descriptions of tasks ------------------------------------------------------------------------------------
@@ -355,194 +464,8 @@ def _of_groups(how: Plan) -> list[list[tuple[str, int]]]:
     return tasks
 
 
-def _described(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-    for batch in batches:
-        yield from (json.loads(str(text)) for text in batch.column("what").to_pylist())
-
-
-# -- what tasks do --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Settings:
-    late_signals: int
-    upto: dict[str, int]
-    most: int
-
-    def gathered(self) -> Gathered:
-        return Gathered(late_signals=self.late_signals, upto=self.upto, most=self.most)
-
-
-@dataclass(frozen=True)
-class _JudgeRanges:
-    settings: _Settings
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for ranges in _described(batches):
-            for span in ranges:
-                groups = tuple((file, tuple(numbers)) for file, numbers in span.pop("groups"))
-                with self.settings.gathered() as gathered:
-                    for rows in read_range(Range(groups=groups, **span)):
-                        gathered.add(rows)
-                    yield from _given(gathered.judged())
-
-
-@dataclass(frozen=True)
-class _SendGroups:
-    parts: int
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (rows for groups in _described(batches) for file, number in groups for rows in read(file, [number]))
-        yield from _sent(rows, self.parts)
-
-
-@dataclass(frozen=True)
-class _SendRows:
-    parts: int
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _sent(map(_of_frame, _chunks(batches)), self.parts)
-
-
-@dataclass(frozen=True)
-class _JudgeSent:
-    settings: _Settings
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with self.settings.gathered() as gathered:
-            for batch in batches:
-                for blob in batch.column("blob"):
-                    with pa.ipc.open_stream(blob.as_buffer()) as stream:
-                        for packed in stream:
-                            gathered.add(Rows.of_packed(packed))
-            yield from _given(gathered.judged())
-
-
-def _given(parts: Iterable[Judged]) -> Iterator[pa.RecordBatch]:
-    for judged in parts:
-        for part, table in enumerate(judged):
-            if len(table):
-                columns: dict[str, Any] = {name: table.column(name) for name in table.column_names}
-                columns["part"] = pa.array(np.full(len(table), part, np.int8))
-                full = [columns.get(item.name, pa.nulls(len(table), item.type)) for item in _ALL]
-                yield from pa.Table.from_arrays(full, schema=_ALL).combine_chunks().to_batches(max_chunksize=100_000)
-
-
-def _judged_where_sent(sent: DataFrame, parts: int, settings: _Settings) -> DataFrame:
-    return sent.repartitionById(parts, "place").select("blob").mapInArrow(_JudgeSent(settings), _schema(_ALL))
-
-
-def _sent(some: Iterable[Rows], parts: int) -> Iterator[pa.RecordBatch]:
-    """Packed rows, by the number of the task that judges their subscription."""
-    held: list[Rows] = []
-    size = 0
-    for rows in some:
-        held.append(rows)
-        size += len(rows)
-        if size >= _BLOB:
-            yield _blobs(Rows.together(held), parts)
-            held, size = [], 0
-    if size:
-        yield _blobs(Rows.together(held), parts)
-
-
-def _blobs(rows: Rows, parts: int) -> pa.RecordBatch:
-    places = (scattered(rows, _LEVEL) % np.uint64(parts)).astype(np.int32)
-    order = np.argsort(places.astype(np.uint16) if parts < 2**16 else places, kind="stable")
-    bounds = np.searchsorted(places[order], np.arange(parts + 1))
-    rows = rows.where(order)
-    filled = [place for place in range(parts) if bounds[place] < bounds[place + 1]]
-    blobs = [_blob(rows.where(slice(bounds[place], bounds[place + 1]))) for place in filled]
-    return pa.RecordBatch.from_arrays([pa.array(filled, pa.int32()), pa.array(blobs, pa.binary())], schema=_SENT)
-
-
-def _blob(rows: Rows) -> bytes:
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, PACKED, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
-        stream.write_batch(rows.packed())
-    blob: bytes = out.getvalue().to_pybytes()
-    return blob
-
-
-# -- any DataFrame --------------------------------------------------------------------------------------------
-
-
-def _packed(signals: DataFrame) -> DataFrame:
-    """The columns of PACKED, by Spark: numbers and flags, and the names of run and scenario."""
-    from pyspark.sql import functions as F
-
-    exact = signals.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-    known = set(signals.columns) if exact else {name.lower() for name in signals.columns}
-    missing = [name for name in NEEDED if name not in known]
-    if missing:
-        raise TraceError(
-            f"the DataFrame is no trace: it has no column {', '.join(map(repr, missing))}; see docs/traces.md"
-        )
-
-    kinds = {name.lower(): kind for name, kind in signals.dtypes}
-
-    def whole(name: str) -> str:
-        """Its numbers, as SQL; what is none of 64 bits fails the job, and is not cut."""
-        kind = kinds[name.lower()]
-        if kind in ("tinyint", "smallint", "int", "bigint", "void"):
-            return f"cast({name} as bigint)"
-        if not (kind.startswith("decimal(") and kind.endswith(",0)")):
-            raise TraceError(f"the DataFrame is no trace: column {name!r} should be of integers, and is {kind}")
-        beyond = f"raise_error('the DataFrame is no trace: column {name} has what is beyond 64 bits')"
-        return f"if({name} is null, null, coalesce(try_cast({name} as bigint), cast({beyond} as bigint)))"
-
-    def number(name: str, missing: int) -> Any:
-        return F.expr(f"coalesce({whole(name)}, {missing}L)").alias(name)
-
-    def least(name: str, kind: str) -> Any:
-        if name not in known:
-            return F.lit(-1).cast(kind).alias(name)
-        counted = f"greatest({whole(name)}, 0L)"
-        counted = counted if kind == "bigint" else f"least({counted}, {2**31 - 1}L)"
-        return F.expr(f"cast(if({name} is null, -1L, {counted}) as {kind})").alias(name)
-
-    beyond = kinds.get(LARGE, "string")
-    if beyond not in ("string", "void"):
-        raise TraceError(f"the DataFrame is no trace: column {LARGE!r} should be of strings, and is {beyond}")
-    return signals.select(
-        *(F.col(name).cast("string").alias(name) for name in ("run", "scenario")),
-        number("subscription", 0),
-        F.expr(flags_in_sql(known)).alias("flags"),
-        least("elements", "bigint"),
-        number("thread", 0),
-        F.expr(f"greatest(coalesce({whole('n')}, 0L), 0L)").alias("n"),
-        number("begin", 0),
-        number("end", CUT),
-        F.expr(f"coalesce(if(signal <=> 'cancel', {whole('end_ns')}, {whole('begin_ns')}), 0L)").alias("ns"),
-        number("value", 0),
-        least("late_signals", "int"),
-        *([F.col(LARGE).cast("string").alias(LARGE)] if LARGE in known else []),
-    )
-
-
-def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches together: each has its cost."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += len(batch)
-        if size >= _BLOB // 4:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if size:
-        yield pa.Table.from_batches(held)
-
-
-def _of_frame(table: pa.Table) -> Rows:
-    """Rows of what `_packed` gives; TraceError names a column with nulls."""
-    flags = table.column("flags").to_numpy()
-    wrong = -int(flags.min()) if len(flags) else 0
-    if wrong > 0:
-        raise TraceError(
-            f"the DataFrame is no trace: column {REQUIRED[wrong - 1]!r} has nulls; docs/traces.md says which may"
-        )
-    return Rows.of_packed(table)
+def _judged_where_sent(sent: DataFrame, parts: int, settings: Settings) -> DataFrame:
+    return sent.repartitionById(parts, "place").select("blob").mapInArrow(JudgeSent(settings), spark_schema(ALL))
 
 
 at_home("reactive_runtime.spark", Found, explain, judge_files, judge_frame)

@@ -30,18 +30,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
+from typing import Any, Final
 
-from reactive_runtime.errors import TraceError
-
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["ALL", "FEWEST", "Seen", "gone_through", "regressions"]
+__all__ = ["ALL", "FEWEST", "History", "Name", "Seen", "gone_through"]
 
 ALL: Final = "all scenarios"
 
@@ -83,6 +76,8 @@ class Seen:
     slower: bool
     since: str | None
     """The run in which the change was first seen, if it is slower."""
+    took: tuple[float, ...] = ()
+    """The medians of the nights since then, in ns, without the last."""
 
 
 @dataclass
@@ -99,6 +94,8 @@ class _Series:
     """The nights that speak for it being over."""
     over: float = 0.0
     """How much they do."""
+    took: list[float] = field(default_factory=list)
+    """ns, of the nights since then."""
 
     def centre(self) -> float:
         """What is usual."""
@@ -109,10 +106,11 @@ class _Series:
         centre = self.centre()
         return 1.4826 * median(abs(item - centre) for item in self.usual)
 
-    def night(self, run: str, value: float, spread: float) -> bool:
+    def night(self, run: str, value: float, spread: float, now: float) -> bool:
         """One more night; whether it is slower."""
-        tonight = _Night(run, value - self.centre(), spread)
+        tonight = _Night(run, value - self.centre(), spread, now)
         if self.since is not None:
+            self.took.append(now)
             self._goes_on(tonight)
         else:
             self.recent.append(tonight)
@@ -132,6 +130,8 @@ class _Series:
             if shift > least and sum(item.speaks_for(shift) for item in these) > enough:
                 self.since = next(item.run for item in these if item.far > shift / 2)
                 self.slow = deque((item.far for item in these), maxlen=_WINDOW)
+                first = next(at for at, item in enumerate(these) if item.run == self.since)
+                self.took = [item.now for item in these[first:]]
                 self.recent.clear()
                 return
 
@@ -153,6 +153,7 @@ class _Series:
                 self.slow = deque(far, maxlen=_WINDOW)
             else:
                 self.since = None
+                self.took.clear()
                 self.recent.extend(self.back)
             self.over = 0.0
             self.back.clear()
@@ -166,6 +167,8 @@ class _Night:
     far: float
     """From the usual."""
     spread: float
+    now: float
+    """ns"""
 
     def speaks_for(self, shift: float) -> float:
         """How many times likelier this night is if all is slower by `shift` than if nothing is, as logarithm.
@@ -176,14 +179,22 @@ class _Night:
         return (_TAILS + 1) / 2 * math.log((_TAILS + here * here) / (_TAILS + there * there))
 
 
-def gone_through(nights: Iterable[tuple[str, Mapping[Name, float]]]) -> Iterator[dict[Name, Seen]]:
-    """Go through a history, the oldest night first: run, and the median of each series in ns.
+class History:
+    """The state of all series of one machine and Python after some nights."""
 
-    For each night, what came of each series that has enough usual nights before it, and of `ALL`.
-    """
-    series: dict[Name, _Series] = {}
-    everything = _Series()
-    for run, values in nights:
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+        """The nights so far, the oldest first."""
+        self._series: dict[Name, _Series] = {}
+        self._everything = _Series()
+
+    def night(self, run: str, values: Mapping[Name, float]) -> dict[Name, Seen]:
+        """One more night, with the median of each series in ns.
+
+        Returns what came of each series that has enough usual nights before it, and of `ALL`.
+        """
+        series, everything = self._series, self._everything
+        self.runs.append(run)
         logs = {name: math.log(max(value, 1_000)) for name, value in values.items()}
         known = {name: item for name in logs if (item := series.setdefault(name, _Series())).usual}
         judged = [name for name, entry in known.items() if len(entry.usual) >= FEWEST]
@@ -201,7 +212,50 @@ def gone_through(nights: Iterable[tuple[str, Mapping[Name, float]]]) -> Iterator
                 item.usual.append(value - tonight)
                 continue
             found[name] = _seen(item, run, value - tonight, max(spreads[name], pooled), values[name])
-        yield found
+        return found
+
+    def nights_since(self, run: str | None) -> int:
+        """How many nights there are from that one on, without the last."""
+        return len(self.runs) - 1 - self.runs.index(run) if run in self.runs else 0
+
+    def kept(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        series = [[*name, _kept(item)] for name, item in self._series.items()]
+        return {"runs": self.runs, "series": series, "everything": _kept(self._everything)}
+
+    @classmethod
+    def of_kept(cls, kept: Mapping[str, Any]) -> History:
+        """The history of which `kept` is this."""
+        history = cls()
+        history.runs = [str(run) for run in kept["runs"]]
+        history._series = {(scenario, what): _of_kept(item) for scenario, what, item in kept["series"]}
+        history._everything = _of_kept(kept["everything"])
+        return history
+
+
+def _kept(item: _Series) -> dict[str, Any]:
+    nights = {name: [asdict(night) for night in getattr(item, name)] for name in ("recent", "back")}
+    numbers = {name: list(getattr(item, name)) for name in ("usual", "slow", "took")}
+    return {"since": item.since, "over": item.over, **nights, **numbers}
+
+
+def _of_kept(kept: Mapping[str, Any]) -> _Series:
+    item = _Series(since=kept["since"], over=kept["over"], took=list(kept["took"]))
+    item.usual.extend(kept["usual"])
+    item.slow.extend(kept["slow"])
+    item.recent.extend(_Night(**night) for night in kept["recent"])
+    item.back.extend(_Night(**night) for night in kept["back"])
+    return item
+
+
+def gone_through(nights: Iterable[tuple[str, Mapping[Name, float]]]) -> Iterator[dict[Name, Seen]]:
+    """Go through a history, the oldest night first: run, and the median of each series in ns.
+
+    For each night, what came of each series that has enough usual nights before it, and of `ALL`.
+    """
+    history = History()
+    for run, values in nights:
+        yield history.night(run, values)
 
 
 def _seen(item: _Series, run: str, value: float, spread: float, now: float) -> Seen:
@@ -210,94 +264,6 @@ def _seen(item: _Series, run: str, value: float, spread: float, now: float) -> S
         return Seen(now, 1.0, 1.0, len(item.usual), False, None)
     centre, nights = item.centre(), len(item.usual)
     spread = max(spread or item.own(), _FLOOR) * (1 + _FEW / nights)
-    slower = item.night(run, value, spread)
-    return Seen(now, math.exp(value - centre), math.exp(spread), nights, slower, item.since if slower else None)
-
-
-_COLUMNS: Final = {
-    "run": "string",
-    "scenario": "string",
-    "what": "string",
-    "now": "int64",
-    "usual": "int64",
-    "ratio": "float64",
-    "spread": "float64",
-    "runs": "int64",
-    "slower": "bool_",
-    "since": "string",
-    "nights": "int64",
-    "before": "int64",
-}
-
-
-def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> pyarrow.Table | None:
-    """Hold the newest of these runs, one for each machine and Python, against those before it below `tables`.
-
-    `latency` and `runs` are the tables of the runs just judged, which replace what `tables` has of them. A row a
-    series, the slowest first: run, scenario, what, now, usual (ns; of all scenarios: how many times the usual, in
-    thousandths), ratio, spread (as a factor), runs, slower, since; nights, how many before this one the change has
-    lasted for, and before, their median in ns, where it is slower. None where there is no history to judge by.
-    """
-    import pyarrow as pa
-
-    judged = {item["run"]: item for item in runs.to_pylist()}
-    known = {row["run"]: row for row in _rows(tables / "runs")} | judged
-    medians: dict[str, dict[Name, float]] = {}
-    for usual in [*(row for row in _rows(tables / "latency") if row["run"] not in judged), *latency.to_pylist()]:
-        if usual["p50"] is not None:
-            medians.setdefault(usual["run"], {})[usual["scenario"], usual["what"]] = usual["p50"]
-    rows: list[dict[str, Any]] = []
-    for newest in _newest(judged.values()):
-        before = sorted(
-            (_when(entry), entry["run"])
-            for entry in known.values()
-            if entry.get("complete") and _place(entry) == _place(newest) and _when(entry) < _when(newest)
-        )
-        history = [run for _, run in before if run in medians and run != newest["run"]]
-        if newest["run"] not in medians:
-            continue
-        *_, last = gone_through((run, medians[run]) for run in [*history, newest["run"]])
-        for (scenario, what), one in last.items():
-            now = int(one.now * (1_000 if scenario == ALL else 1))
-            values = (newest["run"], scenario, what, now, int(now / one.ratio), one.ratio, one.spread)
-            since = history[history.index(one.since) :] if one.since in history else []
-            took = [value for run in since if (value := medians[run].get((scenario, what))) is not None]
-            slow = int(median(took)) if took else None
-            lasting = (one.nights, one.slower, one.since, len(since), slow)
-            rows.append(dict(zip(_COLUMNS, (*values, *lasting), strict=True)))
-    if not rows:
-        return None
-    rows.sort(key=lambda item: (not item["slower"], -item["ratio"]))
-    return pa.Table.from_pylist(
-        rows, schema=pa.schema([(name, getattr(pa, column)()) for name, column in _COLUMNS.items()])
-    )
-
-
-def _newest(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    newest: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for run in sorted(runs, key=_when):
-        newest[_place(run)] = run
-    return list(newest.values())
-
-
-def _place(run: Mapping[str, Any]) -> tuple[Any, Any]:
-    return run.get("machine"), run.get("python")
-
-
-def _when(run: Mapping[str, Any]) -> tuple[str, str]:
-    return run.get("started") or "", run["run"]
-
-
-def _rows(table: Path) -> list[dict[str, Any]]:
-    """All rows of a table that is partitioned by run. TraceError names a file that can't be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    found: list[dict[str, Any]] = []
-    for file in sorted(table.glob("run=*/*.parquet")):
-        run = unquote(file.parent.name.removeprefix("run="))
-        try:
-            found.extend({**row, "run": run} for row in parquet.ParquetFile(file).read().to_pylist())
-        except (OSError, pa.ArrowException) as error:
-            raise TraceError(f"{file}: is no whole Parquet file ({next(iter(str(error).splitlines()), '')})") from error
-    return found
+    slower = item.night(run, value, spread, now)
+    since = item.since if slower else None
+    return Seen(now, math.exp(value - centre), math.exp(spread), nights, slower, since, tuple(item.took[:-1]))

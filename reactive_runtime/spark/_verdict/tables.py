@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +27,22 @@ from urllib.parse import unquote
 from reactive_runtime._results.states import cut_short_of
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark._feed.locks import FolderLock, HeldError
-from reactive_runtime.testing.trace import Held, metadata_of
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["EXAMPLES", "RUNS", "Draft", "Together", "facts", "missing", "one_verifier", "settled", "table", "together"]
+__all__ = [
+    "EXAMPLES",
+    "RUNS",
+    "Draft",
+    "Together",
+    "facts_of",
+    "missing",
+    "one_verifier",
+    "settled",
+    "table",
+    "together",
+]
 
 Columns = Mapping[str, str]
 """Names, and the functions of pyarrow that make their types."""
@@ -161,14 +172,21 @@ class Draft:
             raise TraceError(f"{self._to / name}: can't be written: {error.strerror or error}") from error
 
     def whole(self, name: str, table: pyarrow.Table) -> None:
-        """A table that is not by run: it replaces the one before as a whole."""
+        """A table that is not by run: it replaces the one before as a whole.
+
+        `name` may be that of a part, `nights/month=2026-11`.
+        """
         import pyarrow.parquet as parquet
 
         try:
-            (self.path / name).mkdir()
+            (self.path / name).mkdir(parents=True)
             parquet.write_table(table, self.path / name / "part-0.parquet")
         except OSError as error:
             raise TraceError(f"{self._to / name}: can't be written: {error.strerror or error}") from error
+
+    def discard(self, name: str) -> None:
+        """Remove a folder of the draft, which is no part of the verdict."""
+        shutil.rmtree(self.path / name, ignore_errors=True)
 
     def commit(
         self, judged: Together, replaced: Collection[str], tables: Collection[str], whole: Collection[str]
@@ -205,6 +223,7 @@ def _moved(to: Path) -> None:
                 if not there or (made / name).is_dir():
                     shutil.rmtree(to / name, ignore_errors=True)
                 if (made / name).is_dir():
+                    (to / name).parent.mkdir(parents=True, exist_ok=True)
                     (made / name).rename(to / name)
             (made / _WORD).replace(to / _WORD)
         shutil.rmtree(made)
@@ -215,9 +234,9 @@ def _moved(to: Path) -> None:
 def _replaced(made: Path, to: Path, partitions: Collection[str], runs: Collection[str]) -> None:
     to.mkdir(parents=True, exist_ok=True)
     stays = {item for item in partitions if not (made / item).is_dir()}  # it was moved before
-    for partition in to.glob("run=*"):
-        if partition.name not in stays and unquote(partition.name.removeprefix("run=")) in runs:
-            shutil.rmtree(partition)
+    for name in os.listdir(to):
+        if name.startswith("run=") and name not in stays and unquote(name.removeprefix("run=")) in runs:
+            shutil.rmtree(to / name)
     for name in partitions:
         if name not in stays:
             (made / name).rename(to / name)
@@ -232,19 +251,16 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> pyarrow.Table:
     )
 
 
-def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]]:
-    """A row of the table of runs for each of them; what is not known of a run is null."""
-    known = {held.run: held for held in found}
-    rows: list[dict[str, Any]] = []
-    for run in sorted(runs):
-        held = known.get(run)
-        metadata = (metadata_of(held.folder) if held else None) or {}
-        metadata["cut_short"] = cut_short_of(metadata)
-        for name in ("given_up", "failed", "cut_short", "load", "scenarios"):
-            said, kind = metadata.get(name), list if name == "scenarios" else dict
-            metadata[name] = json.dumps(said if isinstance(said, kind) else kind())
-        rows.append({**metadata, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
-    return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]
+def facts_of(
+    run: str, metadata: Mapping[str, Any], rows: int | None, complete: bool | None, is_known: bool
+) -> dict[str, Any]:
+    """A row of the table of runs; what is not known of the run is null."""
+    known = {**metadata, "cut_short": cut_short_of(metadata)}
+    for name in ("given_up", "failed", "cut_short", "load", "scenarios"):
+        said, kind = known.get(name), list if name == "scenarios" else dict
+        known[name] = json.dumps(said if isinstance(said, kind) else kind())
+    row = {**known, "run": run} | ({"records": rows, "complete": complete} if is_known else {})
+    return {name: _fitting(row.get(name), kind) for name, kind in RUNS.items()}
 
 
 def _fitting(value: object, kind: str) -> object:

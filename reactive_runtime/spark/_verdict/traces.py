@@ -9,52 +9,57 @@ write the same tables below one folder, each partitioned by run, so that a run t
     latency     percentiles of demand → element and cancel → silence, for each scenario
     histogram   the same, as counts
     examples    of each rule broken, the signals around one breach, drawn
+    lineage     a row for each file that was judged: by which rules, by which version of the program, and when
     regressions the newest run against those before it (written anew each time)
+    judged      one row a run: which were judged, and by which rules (`lineage`)
+    nights      one row for each scenario of each run, a file a month (`nights`)
+    series      what is known of each machine and Python, for the next run (`comparing`)
 
 All tables of a verdict take the place of those before at once (`tables`).
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
-from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging._examples import examples
-from reactive_runtime.spark._verdict.judging import judge_files
+from reactive_runtime.judging._examples import examples_in
+from reactive_runtime.judging._stores import few, is_remote, roots_of
+from reactive_runtime.spark._verdict import judging
+from reactive_runtime.spark._verdict.comparing import compared
+from reactive_runtime.spark._verdict.judging import Found
+from reactive_runtime.spark._verdict.lineage import Entry, Outstanding, entries_of, index_of, newer, outstanding
+from reactive_runtime.spark._verdict.nights import months_with, rows_of
 from reactive_runtime.spark._verdict.percentiles import percentiles
-from reactive_runtime.spark._verdict.regressions import regressions
-from reactive_runtime.spark._verdict.tables import EXAMPLES, RUNS, Draft, Together, facts, one_verifier, table, together
+from reactive_runtime.spark._verdict.run_planning import no_runs, plan_runs
+from reactive_runtime.spark._verdict.sources import ByDriver, ByTasks, Source
+from reactive_runtime.spark._verdict.tables import EXAMPLES, RUNS, Draft, Together, one_verifier, table, together
 from reactive_runtime.testing._checker import Violation
 from reactive_runtime.testing._diagram import diagram
 from reactive_runtime.testing._rule_checks import RULES
 from reactive_runtime.testing.trace import (
     Held,
-    arrived,
     check_files,
     checked,
     different_runs,
-    read_through,
     run_folders,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["TABLES", "Verdict", "follow", "nothing_judged", "read_runs", "summary", "verify"]
+__all__ = ["TABLES", "Verdict", "judged_runs", "nothing_judged", "read_runs", "summary", "verify"]
 
-TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examples")
+TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examples", "lineage")
 """What is written for each run."""
 
-LOOK_SECONDS: Final = 2
-"""Between two looks of `follow` for runs that have not come as a whole."""
+_FINDINGS: Final = "findings"
+"""Folder of the tasks' findings, beside the tables that are made of it; no part of a verdict."""
 
 _EXAMPLES: Final = 2 * len(RULES)
 """How many breaches are drawn, at most, in one go."""
@@ -134,6 +139,10 @@ class Verdict:
     """For each rule broken, one breach, with the signals around it."""
     plan: str = ""
     """How it was judged, in a line."""
+    before: int = 0
+    """Runs that were judged before, and not again."""
+    older: int = 0
+    """Those of them that an older version of the rules has judged."""
 
     @property
     def clean(self) -> bool:
@@ -148,10 +157,13 @@ def verify(
     *,
     late_signals: int = 1,
     unreadable: Callable[[TraceError], object] | None = None,
+    note: Callable[[str], object] | None = None,
+    incremental: bool = False,
+    again: bool = False,
 ) -> Verdict:
-    """Judge all runs below `folders`, write the tables below `out`, and return the verdict.
+    """Judge the runs below `folders`, write the tables below `out`, and return the verdict.
 
-    A run that is found twice is judged once.
+    A run that is found twice is judged once. A verdict that a newer version of the rules has made stays as it is.
 
     Args:
         spark: The session.
@@ -159,215 +171,120 @@ def verify(
         out: The folder of the tables.
         late_signals: How many signals may follow a cancel that came from outside, where the trace does not say.
         unreadable: Called for each run that can't be judged; the others are. None: the first such run is an error.
+        note: Called with a line on each run that is judged and of which there is something else to say: it was cut off,
+            it is a copy of another, its machine's clock is hours ahead; of many, on the first 1,000.
+        incremental: Judge only runs that were not judged, or have changed since: those whose metadata are others. The
+            verdict is on these; where there are none, the one before stays as it is.
+        again: With `incremental`: judge again runs that an older version of the rules has judged.
 
     Returns:
-        The verdict on all these runs.
+        The verdict on the runs that were judged.
 
     Raises:
         TraceError: Names a run that does not hold what its metadata says; a file that is no trace, of a newer schema,
             or can't be read; a table that can't be written; or another verifier at work below `out`.
     """
-    runs = [run for folder in folders for run in run_folders(folder)]
-    with one_verifier(Path(out)):
-        return _judged(spark, runs, Path(out), late_signals, unreadable or _raised)
+    to = Path(out)
+    if incremental:
+        with one_verifier(to):
+            left = outstanding(folders, to, late_signals=late_signals, again=again)
+            mine, roots = left.folders, [str(folder) for folder in left.folders]
+            runs = mine if not mine or few(roots, judging.FEW) else None
+            return judged_runs(spark, roots, runs, to, late_signals, unreadable or _raised, note=note, left=left)
+    roots = roots_of(map(str, folders))
+    runs = [run for root in roots for run in run_folders(root)] if few(roots, judging.FEW) else None
+    for root in roots:
+        if not is_remote(root) and not Path(root).is_dir():
+            raise TraceError(no_runs(root))
+    with one_verifier(to):
+        return judged_runs(spark, roots, runs, to, late_signals, unreadable or _raised, note=note)
 
 
-def nothing_judged(out: Path, unable: Sequence[str]) -> None:
+def nothing_judged(out: Path, unable: Sequence[str], *, before: bool = False) -> None:
     """Write down that no run could be judged, and why: the verdict below `out` is no longer that of an earlier night.
 
     Args:
         out: The folder of the tables, which stay.
         unable: Why each run could not be judged.
+        before: Whether the verdict is still that on the runs that were judged together the last time.
 
     Raises:
         TraceError: It can't be written, or another verifier is at work there.
     """
     with one_verifier(out):
-        Draft(out).commit(Together([], list(unable)), [], TABLES, [])
+        Draft(out).commit(Together(_stays(out) if before else [], list(unable)), [], TABLES, [])
 
 
 def _raised(error: TraceError) -> None:
     raise error
 
 
-def follow(
+def judged_runs(
     spark: SparkSession,
-    folder: Path | str,
-    out: Path | str,
-    judged: Callable[[Verdict], object],
-    unreadable: Callable[[TraceError], object],
-    *,
-    late_signals: int = 1,
-    once: bool = False,
-    runs_at_once: int = 16,
-) -> None:
-    """Judge each run below `folder` when it is complete, until interrupted.
-
-    A Structured Streaming job: it writes down below `out` (`checkpoint`) which runs it has judged, and goes on from
-    there when it is started again, however it ended. Each run is judged once; a batch that was cut off is judged again
-    from its beginning, and replaces what it had written. A run whose metadata have come before its files is reported to
-    `unreadable` as well, and waited for (`waiting.json` names it), however long that takes; with `once`, until the next
-    time. A run that was killed has no end, and is left to `verify`.
-
-    Args:
-        spark: The session.
-        folder: Where runs appear.
-        out: The folder of the tables.
-        judged: Called with the verdict of each batch.
-        unreadable: Called for each run that can't be judged; the others are.
-        late_signals: How many signals may follow a cancel that came from outside, where the trace does not say.
-        once: Whether to judge what is there by now, and return.
-        runs_at_once: The most runs of a batch.
-
-    Raises:
-        TraceError: `folder` is none, or another verifier is at work below `out`.
-        Exception: What a batch raises ends the job, and is raised here.
-
-    Thread:
-        `judged` and `unreadable` are called on threads of the job, one batch at a time.
-    """
-    if not Path(folder).is_dir():
-        raise TraceError(f"{folder}: is no folder")
-    with one_verifier(Path(out)):
-        _Followed(spark, Path(folder), Path(out), judged, unreadable, late_signals).run(once, runs_at_once)
-
-
-class _Followed:
-    """The job of `follow`."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        folder: Path,
-        out: Path,
-        judged: Callable[[Verdict], object],
-        unreadable: Callable[[TraceError], object],
-        late_signals: int,
-    ) -> None:
-        self._spark = spark
-        self._folder = folder
-        self._out = out
-        self._on_judged = judged
-        self._unreadable = unreadable
-        self._late_signals = late_signals
-        self._once = False
-        self._one_batch = primitives.Lock()  # held while one is judged: there are those of Spark, and those that waited
-        self._waiting = _Waiting(out / "waiting.json")  # _one_batch
-        self._failure: BaseException | None = None  # _one_batch; the first
-
-    def run(self, once: bool, runs_at_once: int) -> None:
-        """Until interrupted, or once."""
-        self._once = once
-        ended = (
-            self._spark.readStream.format("text")
-            .option("wholetext", "true")
-            .option("recursiveFileLookup", "true")
-            .option("pathGlobFilter", "metadata.json")
-            .option("maxFilesPerTrigger", runs_at_once)
-            .option("maxFileAge", "36500d")  # by default, a file a week older than the newest is passed over
-            .load(str(self._folder))
-        )
-        writer = ended.writeStream.foreachBatch(self._batch)
-        writer = writer.option("checkpointLocation", str(self._out / "checkpoint"))
-        query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="2 seconds")).start()
-        try:
-            while not query.awaitTermination(LOOK_SECONDS):
-                if not once:
-                    self._judge([])
-            self._judge([])
-            for run in self._waiting.runs if once else ():
-                self._not_yet(run)
-        except Exception as error:
-            if self._failure is not None:
-                raise self._failure from error
-            raise
-        finally:
-            query.stop()
-
-    def _not_yet(self, run: Path) -> None:
-        self._unreadable(
-            TraceError(f"{run}: not all files that it says it holds are there: it is judged when they are")
-        )
-
-    def _batch(self, rows: DataFrame, _: int) -> None:
-        from pyspark.sql import functions as F
-
-        try:
-            found = rows.select(F.input_file_name().alias("file")).distinct().collect()
-            self._judge(sorted(_path(row["file"]).parent for row in found))
-        except BaseException as error:
-            with self._one_batch:
-                self._failure = self._failure or error
-            raise
-
-    def _judge(self, new: Sequence[Path]) -> None:
-        """The runs that are new, and those that were waited for and are there."""
-        with self._one_batch:
-            there = []
-            for run in dict.fromkeys([*self._waiting.runs, *new]):
-                if arrived(run):
-                    there.append(run)
-                elif run not in self._waiting.runs:
-                    self._waiting.add(run)
-                    if not self._once:
-                        self._not_yet(run)
-            if there:
-                verdict = _judged(self._spark, there, self._out, self._late_signals, self._unreadable, follows=True)
-                if verdict.summary:
-                    self._on_judged(verdict)
-                self._waiting.remove(there)  # last: what is killed before is judged again
-
-
-class _Waiting:
-    """The runs whose metadata have come, and their files have not; kept in a file."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        try:
-            self.runs = [Path(load) for load in json.loads(file.read_text(encoding="utf-8"))]
-        except (OSError, ValueError):
-            self.runs = []
-
-    def add(self, run: Path) -> None:
-        """One more."""
-        self._write([*self.runs, run])
-
-    def remove(self, runs: Sequence[Path]) -> None:
-        """These are there."""
-        left = [item for item in self.runs if item not in runs]
-        if left != self.runs:
-            self._write(left)
-
-    def _write(self, runs: list[Path]) -> None:
-        draft = self._file.with_suffix(".next")
-        draft.write_text(json.dumps([str(item) for item in runs]), encoding="utf-8")
-        draft.replace(self._file)
-        self.runs = runs
-
-
-def _path(uri: str) -> Path:
-    """The file that Spark names so."""
-    return Path(unquote(urlsplit(uri).path))
-
-
-def _judged(
-    spark: SparkSession,
-    folders: Sequence[Path],
+    roots: Sequence[str],
+    folders: Sequence[Path] | None,
     out: Path,
     late_signals: int,
     unreadable: Callable[[TraceError], object],
     *,
     follows: bool = False,
+    note: Callable[[str], object] | None = None,
+    left: Outstanding | None = None,
 ) -> Verdict:
-    """The verdict on the runs in these folders that can be judged, which is the verdict below `out` then."""
+    """The verdict on the runs that can be judged, which is the verdict below `out` then.
+
+    `folders` are those of the runs below the `roots`; None: they are many, and tasks list them.
+    """
     unable: list[str] = []
+    before = (len(left.before), len(left.older)) if left is not None else (0, 0)
 
     def skipped(error: TraceError) -> None:
         unreadable(error)
         unable.append(str(error))
 
+    entries = left.entries if left is not None else entries_of(out)
+    for line in left.newer if left is not None else ():
+        skipped(line)
+    source = _source(spark, roots, folders, skipped, note)
+    try:
+        by_newer, lines = newer(entries, source.names)
+        for line in lines:
+            skipped(line)
+        source = source.without(by_newer) if by_newer else source
+        if note is not None:
+            for text in source.notes:
+                note(text)
+        while source.names:
+            try:
+                verdict = _verdict(spark, source, out, late_signals, unable, follows, entries)
+                return replace(verdict, before=before[0], older=before[1])
+            except TraceError:
+                raise
+            except Exception:
+                rest = source.whole(skipped)
+                if rest is None:
+                    raise
+                source = rest
+    finally:
+        source.release()
+    if unable or not before[0]:
+        stay = _as_before(out, []) if follows else _stays(out) if before[0] else []
+        Draft(out).commit(Together(stay, unable), [], TABLES, [])
+    return Verdict([], [], before=before[0], older=before[1])
+
+
+def _source(
+    spark: SparkSession,
+    roots: Sequence[str],
+    folders: Sequence[Path] | None,
+    skipped: Callable[[TraceError], object],
+    note: Callable[[str], object] | None,
+) -> Source:
+    """The runs that can be judged."""
+    if folders is None:
+        return ByTasks(spark, plan_runs(spark, roots, skipped, judging.cores_of(spark)))
     runs: list[Held] = []
-    for held in different_runs(folders, skipped):
+    for held in different_runs(folders, skipped, note):
         try:
             files = checked(held)
         except TraceError as error:
@@ -377,28 +294,7 @@ def _judged(
             skipped(TraceError(f"{held.folder}: nothing was recorded there that could be judged"))
         else:
             runs.append(held)
-    while runs:
-        try:
-            return _verdict(spark, runs, out, late_signals, unable, follows)
-        except TraceError:
-            raise
-        except Exception:
-            damaged = [item for item in runs if not _whole(item, skipped)]
-            if not damaged:
-                raise
-            runs = [item for item in runs if item not in damaged]
-    Draft(out).commit(Together(_as_before(out, []) if follows else [], unable), [], TABLES, [])
-    return Verdict([], [])
-
-
-def _whole(held: Held, skipped: Callable[[TraceError], object]) -> bool:
-    """Whether all its files can be read to their end."""
-    try:
-        read_through(held)
-    except TraceError as error:
-        skipped(error)
-        return False
-    return True
+    return ByDriver(runs)
 
 
 def _as_before(out: Path, runs: Sequence[str]) -> list[str]:
@@ -410,39 +306,96 @@ def _as_before(out: Path, runs: Sequence[str]) -> list[str]:
     return [*(item for item in earlier.runs if item[:8] in nights and item not in runs), *runs]
 
 
+def _stays(out: Path) -> list[str]:
+    """The runs that were judged together the last time."""
+    last = together(out)
+    return [] if last is None else last.runs
+
+
 def _verdict(
-    spark: SparkSession, held: Sequence[Held], out: Path, late_signals: int, unable: Sequence[str], follows: bool
+    spark: SparkSession,
+    source: Source,
+    out: Path,
+    late_signals: int,
+    unable: Sequence[str],
+    follows: bool,
+    entries: Mapping[str, Entry],
 ) -> Verdict:
-    judged = judge_files(spark, [file for item in held for file in item.files], late_signals=late_signals).kept()
+    draft = Draft(out)
+    judged = source.judged(spark, late_signals)
+    judged = judged.kept(draft.path / _FINDINGS if judging.is_shared(spark, draft.path) else None)
+    try:
+        return _written(source, draft, judged, out, late_signals, unable, follows, entries)
+    finally:
+        judged.release()
+
+
+def _written(
+    source: Source,
+    draft: Draft,
+    judged: Found,
+    out: Path,
+    late_signals: int,
+    unable: Sequence[str],
+    follows: bool,
+    entries: Mapping[str, Entry],
+) -> Verdict:
     totals = summary(judged.subscriptions).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
     sums = totals.to_pylist()
     counts = judged.waits.toArrow()
     broken: list[dict[str, Any]] = []
-    draft = Draft(out)
     if any(row["broken"] for row in sums):
-        judged.violations.repartition(1).write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
+        by_run = judged.violations.repartition("run")  # many tasks write, and of a run one
+        by_run.write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
         broken = _by_run(judged.violations)
-    found = _examples(held, broken, late_signals)
+    found = _examples(source, broken, late_signals)
     medians = percentiles(counts)
-    known = table(facts(held, {row["run"] for row in sums}), RUNS)
+    known = table(source.facts({row["run"] for row in sums}), RUNS)
     draft.add(totals, "summary")
     draft.add(counts, "histogram")
     draft.add(medians, "latency")
     draft.add(table([_drawn(finding) for finding in found], EXAMPLES), "examples")
     draft.add(known, "runs")
-    slower = regressions(out, medians, known)
-    if slower is not None:
-        draft.whole("regressions", slower)
-    runs = sorted({item.run for item in held} | {row["run"] for row in sums})
+    went = compared(out, medians, known)
+    mine = source.entries(late_signals)
+    source.write_lineage(mine, draft)
+    whole = _whole_tables(out, entries, mine, known.to_pylist(), sums, medians.to_pylist(), broken)
+    whole |= went.kept
+    if went.table is not None:
+        whole["regressions"] = went.table
+    for name, rows in whole.items():
+        draft.whole(name, rows)
+    draft.discard(_FINDINGS)
+    runs = sorted({*source.names} | {row["run"] for row in sums})
     last = Together(_as_before(out, runs) if follows else runs, list(unable))
-    draft.commit(last, runs, TABLES, ["regressions"])
+    draft.commit(last, runs, TABLES, sorted({"regressions", *whole}))
+    slower = went.table
     shown = {finding.rule: finding for finding in reversed(found)}
     worst = [] if slower is None else [item for item in slower.to_pylist() if item["slower"]]
     return Verdict(_by_rule(broken), sums, worst, dict(sorted(shown.items())), judged.plan)
 
 
+def _whole_tables(
+    out: Path,
+    entries: Mapping[str, Entry],
+    mine: Mapping[str, Entry],
+    runs: Sequence[dict[str, Any]],
+    sums: Sequence[dict[str, Any]],
+    medians: Sequence[dict[str, Any]],
+    broken: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """The tables `judged` and `nights` with what was judged now: they replace those before."""
+    rules: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for item in broken:
+        for scenario in item["scenarios"]:
+            rules[item["run"], scenario].add(item["rule"])
+    replaced = {row["run"]: known.month if (known := entries.get(row["run"])) else None for row in runs}
+    whole = months_with(out, rows_of(runs, sums, medians, rules), replaced)
+    return {"judged": index_of({**entries, **mine}.values()), **whole}
+
+
 def _by_run(found: DataFrame) -> list[dict[str, Any]]:
-    """A row for each rule and run: run, rule, subscriptions, count, and an example (scenario, subscription, first)."""
+    """A row for each rule and run: run, rule, scenarios, subscriptions, count, and an example of it."""
     from pyspark.sql import functions as F
 
     example = F.struct("run", "scenario", "subscription", "first", F.col("count").alias("times"))
@@ -450,6 +403,7 @@ def _by_run(found: DataFrame) -> list[dict[str, Any]]:
         F.count("*").alias("subscriptions"),
         F.sum("count").alias("count"),
         F.min_by(example, F.struct("first", "subscription")).alias("example"),
+        F.collect_set("scenario").alias("scenarios"),
     )
     return [row.asDict(recursive=True) for row in rules.collect()]
 
@@ -469,13 +423,13 @@ def _by_rule(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _examples(held: Sequence[Held], broken: Sequence[dict[str, Any]], late_signals: int) -> list[Violation]:
+def _examples(source: Source, broken: Sequence[dict[str, Any]], late_signals: int) -> list[Violation]:
     """Of rules that were broken one breach each, with the signals around it; of the newest runs first."""
     newest = sorted(sorted(broken, key=lambda item: str(item["rule"])), key=lambda item: str(item["run"]), reverse=True)
     chosen = [
         {"rule": item["rule"], **item["example"], "count": item["example"]["times"]} for item in newest[:_EXAMPLES]
     ]
-    return examples([file for item in held for file in item.files], chosen, late_signals)
+    return examples_in(source.groups(chosen), chosen, late_signals)
 
 
 def _drawn(breach: Violation) -> dict[str, Any]:
@@ -484,4 +438,4 @@ def _drawn(breach: Violation) -> dict[str, Any]:
     return {**known, "diagram": diagram(breach.around, breach.first)}
 
 
-at_home("reactive_runtime.spark", Verdict, follow, read_runs, summary, verify)
+at_home("reactive_runtime.spark", Verdict, read_runs, summary, verify)

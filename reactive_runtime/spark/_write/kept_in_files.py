@@ -1,8 +1,10 @@
 """Formats whose files can't keep each value: the options that make them keep it, and checks that refuse the rest.
 
     csv, json, xml   Spark's default keeps milliseconds: an option asks for microseconds
+    csv, text        a reader drops U+FEFF where a file begins
     csv              has no bytes; docs/spark.md has the options that a reader needs to find each text
     json             the keys of a map are texts
+    xml              an element that is not there is a null, an empty array and an empty map
     orc, parquet     the calendar may lack the days from 1582-10-05 to 1582-10-14, and Spark writes later ones
     parquet          a setting may drop microseconds
     partitionBy      the name of a folder is the value, as text: an empty one is null, and a time has no offset
@@ -16,11 +18,13 @@ import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark._write.described import described
+from reactive_runtime.spark._write.kept_in_tables import change_of, columns_for
 from reactive_runtime.spark._write.values import Misfit
 
 if TYPE_CHECKING:
@@ -44,6 +48,10 @@ _TEXTS: Final = ("csv", "json", "xml")
 _OTHERS: Final = (*_TEXTS, "orc", "text", "avro", "jdbc", "kafka", "noop", "console")
 """Formats whose files are not Parquet."""
 
+_MARKED: Final = ("csv", "text")
+"""Formats whose files begin with the first column, and of which a reader drops a byte order mark."""
+
+_MARK: Final = "a reader drops U+FEFF where a file begins: write it behind another column, or take parquet"
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 """The name of the folder of the rows whose column is null."""
 
@@ -83,15 +91,19 @@ def options_of(spark: SparkSession, format: str | None) -> dict[str, str]:
         options["timestampFormat"] = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX"
     if name == "csv":
         options |= {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    if name == "xml":  # for readers of the table that is made so
+        options["ignoreSurroundingSpaces"] = "false"
     return options
 
 
 def checks_of(spark: SparkSession, schema: StructType, files: Files) -> list[Check]:
     """The checks of each column before it is written; SparkError where the format has no room for a type."""
     found = None
+    columns: dict[str, DataType] = {}
     if files.table is not None and not files.anew:
         with suppress(Exception):  # it is not there yet, or the write says what is wrong
             found = described(spark, files.table)
+            columns = columns_for(schema, spark.table(files.table).schema, by_position=files.by_position)
     if found is None:
         format, partitions = _format(spark, files.format), files.partitions
         options = files.options | set(map(str.lower, options_of(spark, files.format)))
@@ -100,21 +112,26 @@ def checks_of(spark: SparkSession, schema: StructType, files: Files) -> list[Che
         if files.by_position:
             partitions = tuple(schema.names[len(schema) - len(partitions) :])
     by_folder = {name.lower() for name in partitions} if format != "iceberg" else set()
-    in_files = [field for field in schema if field.name.lower() not in by_folder]
+    in_files = [name for name in columns or schema.names if name.lower() not in by_folder]
     refused: dict[str, list[_Refused]] = {}
     for field in schema:
         if field.name.lower() in by_folder:
-            refused[field.name] = _in_folders(spark, field.name, field.dataType)
+            here = _in_folders(spark, field.name, field.dataType)
         else:
             _refuse_type(format, field.name, field.dataType)
-            refused[field.name] = _in_files(
-                spark, format, options, in_table=files.table is not None, alone=len(in_files) == 1
-            )
+            here = _in_files(spark, format, options, in_table=files.table is not None, alone=len(in_files) == 1)
+            if format in _MARKED and field.name in in_files[:1]:
+                here.append((_has_text("\\A\\x{FEFF}"), _MARK))
+        refused[field.name] = [(partial(_in_leaves, changes), why) for changes, why in here]
+    for name, column in columns.items():
+        if (changed := change_of(schema[name].dataType, column, str(spark.conf.get(_ZONE)))) is not None:
+            why = f"the table has {column.simpleString()} there, which does not keep it: cast it, or alter the table"
+            refused[name].append((changed, why))
 
     def check(name: str, column: Any) -> None:
         for changes, why in refused[name]:
-            if any(map(changes, _leaves(column))):
-                place = next(at for at in range(len(column)) if any(map(changes, _leaves(column.slice(at, 1)))))
+            if changes(column):
+                place = next(at for at in range(len(column)) if changes(column.slice(at, 1)))
                 value = column[place].as_py()
                 raise Misfit(place, "", f"{shown(value) if isinstance(value, str | bytes) else value}: {why}")
 
@@ -132,7 +149,7 @@ def _is_legacy(spark: SparkSession, setting: str) -> bool:
 # -- what is refused, and why -----------------------------------------------------------------------------------
 
 _Refused = tuple[Callable[[Any], bool], str]
-"""Whether a column without others in it has a value that would be another, and why."""
+"""Whether a column has a value that would be another, and why; most look at columns that are no structs."""
 
 
 def _refuse_type(format: str, name: str, kind: DataType) -> None:
@@ -142,6 +159,20 @@ def _refuse_type(format: str, name: str, kind: DataType) -> None:
         raise SparkError(f"to_spark: field {name!r}: CSV has no bytes: write a text, by base64 for instance")
     if format == "json" and (key := _key_of_json(kind)) is not None:
         raise SparkError(f"to_spark: field {name!r}: the keys of a map are texts in JSON, and no {key.simpleString()}")
+    if format == "xml" and _has_array_within(kind):
+        raise SparkError(f"to_spark: field {name!r}: XML loses an array in an array or a map: put a struct in between")
+
+
+def _has_array_within(kind: DataType) -> bool:
+    """Whether an array is the element of another, or the value of a map."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.StructType):
+        return any(_has_array_within(field.dataType) for field in kind)
+    if isinstance(kind, types.ArrayType | types.MapType):
+        inner = kind.elementType if isinstance(kind, types.ArrayType) else kind.valueType
+        return isinstance(inner, types.ArrayType) or _has_array_within(inner)
+    return False
 
 
 def _key_of_json(kind: DataType) -> DataType | None:
@@ -186,8 +217,22 @@ def _in_files(
         if in_table and "multiline" not in options:
             why = "a table of CSV ends a row there: make it with the option multiLine"
             refused.append((_has_text("[\r\n]"), why))
+    if format == "xml":
+        refused += _in_xml(options, in_table=in_table)
     if format == "text":
         refused += [(_has_null, "a text file has no null"), (_has_text("[\r\n]"), "a text file ends a row there")]
+    return refused
+
+
+def _in_xml(options: Iterable[str], *, in_table: bool) -> list[_Refused]:
+    refused: list[_Refused] = [
+        (_has_a_gap, "XML loses an array or a map with nothing in it, and a null in one"),
+        (_has_text("[\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x{FFFE}\\x{FFFF}]"), "XML has no such character"),
+        (_has_key("\\A_"), "XML takes a key that begins with _ for an attribute"),
+    ]
+    if in_table and "ignoresurroundingspaces" not in options:
+        why = "a table of XML reads it without the spaces at its ends: make it with the option ignoreSurroundingSpaces"
+        refused.append((_has_text("\\A[\\x00- ]|[\\x00- ]\\z"), why))
     return refused
 
 
@@ -230,7 +275,7 @@ _EARLIER: Final = (
 
 
 def _leaves(column: Any) -> Iterator[Any]:
-    """The columns in a column that have no others in them, without what is null outside of them."""
+    """The columns in a column that are no structs, without what is null outside of them."""
     import pyarrow as pa
 
     kind = column.type
@@ -240,12 +285,18 @@ def _leaves(column: Any) -> Iterator[Any]:
             yield from _leaves(there.field(place))
     elif pa.types.is_map(kind):
         there = column.filter(column.is_valid())
+        yield there
         for child in (there.keys, there.items):
             yield from _leaves(child)
     elif pa.types.is_list(kind):
+        yield column.filter(column.is_valid())
         yield from _leaves(column.flatten())
     else:
         yield column
+
+
+def _in_leaves(changes: Callable[[Any], bool], column: Any) -> bool:
+    return any(map(changes, _leaves(column)))
 
 
 def _any(flags: Any) -> bool:
@@ -268,6 +319,31 @@ def _has_text(pattern: str) -> Callable[[Any], bool]:
 
         is_text = pa.types.is_string(leaf.type) or pa.types.is_large_string(leaf.type)
         return is_text and _any(pc.match_substring_regex(leaf, pattern))
+
+    return found
+
+
+def _has_a_gap(leaf: Any) -> bool:
+    """Whether it is a column of arrays or maps, of which one has nothing in it, or a null."""
+    import pyarrow as pa
+
+    if pa.types.is_map(leaf.type):
+        inner = leaf.items
+    elif pa.types.is_list(leaf.type):
+        inner = leaf.flatten()
+    else:
+        return False
+    return bool(inner.null_count) or not all(leaf.to_pylist())
+
+
+def _has_key(pattern: str) -> Callable[[Any], bool]:
+    """Whether a map has the pattern in a key."""
+    has = _has_text(pattern)
+
+    def found(leaf: Any) -> bool:
+        import pyarrow as pa
+
+        return bool(pa.types.is_map(leaf.type)) and has(leaf.keys)
 
     return found
 

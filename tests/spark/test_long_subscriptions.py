@@ -1,0 +1,38 @@
+"""Long subscriptions on Spark: many tasks judge one, and the verdict is that of one thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judges import rows_of
+from spark.test_scale import Run, write  # type: ignore[attr-defined]
+
+from reactive_runtime.judging import judge_runs
+from reactive_runtime.spark import judge_files
+from reactive_runtime.spark._verdict import long_subscriptions
+from reactive_runtime.testing.trace import check_files
+
+RUN = Run("long", 20, long=12_000, broken=(3, 20), length=100)
+"""Its long subscription is number 20, and has most of the records."""
+
+
+@pytest.mark.parametrize("upto", [{}, {"long": 9_000}], ids=["whole", "cut off"])
+def test_many_tasks_judge_a_long_subscription(
+    spark: Any, upto: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_LEAST", 5_000), ("RANGE", 1_000)):
+        monkeypatch.setattr(long_subscriptions, name, value)
+    write(RUN, tmp_path)
+    found = judge_files(spark, check_files(tmp_path), way="moved", upto=upto, most=500)
+    tables = {name: getattr(found, name).toArrow() for name in ("subscriptions", "violations", "waits")}
+    assert found.plan.endswith("; 1 long subscription is cut into 12 pieces")
+    found.release()
+    assert rows_of(tables) == rows_of(judge_runs([tmp_path], upto=upto))
+
+
+def test_a_subscription_that_no_core_waits_for_is_left_whole(spark: Any, tmp_path: Path) -> None:
+    write(RUN, tmp_path)
+    found = judge_files(spark, check_files(tmp_path), way="moved")
+    assert "pieces" not in found.plan
