@@ -16,7 +16,7 @@ from reactive_runtime.report._report_tables import DEMAND, Report, Row, load
 from reactive_runtime.report._summary import WORDS, json_of, markdown_of
 from reactive_runtime.testing._rule_checks import RULES
 
-__all__ = ["page_of", "write_report"]
+__all__ = ["page_environment", "page_of", "write_report"]
 
 BUCKETS: Final = 8  # an octave, as the pipeline counts them
 
@@ -50,7 +50,7 @@ def write_report(folder: Path | str, to: Path | str) -> Report:
 
 def page_of(report: Report) -> str:
     """The page, as text."""
-    environment = _environment()
+    environment = page_environment()
     folder = Path(__file__).parent / "templates"
     script = (folder / "report.js").read_text(encoding="utf-8")
     page: str = environment.get_template("report.html").render(
@@ -128,7 +128,8 @@ def _history(row: Row) -> list[tuple[float, float]]:
 
 
 @cache
-def _environment() -> Any:
+def page_environment() -> Any:
+    """The environment that makes pages of templates."""
     try:
         import jinja2
         import markupsafe

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from reactive_runtime._core.runtime import primitives
@@ -24,7 +25,7 @@ from reactive_runtime._results.states import (
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.spark._verdict.tables import Together, missing, settled, together
 
-__all__ = ["Example", "Night", "Report", "Row", "load"]
+__all__ = ["Example", "Night", "Report", "Row", "load", "rows_by_run", "tables_of", "undisturbed"]
 
 SHOWN: Final = 30
 """Runs in a history line."""
@@ -182,11 +183,13 @@ def _cut_off(run: Cells) -> str:
 DEMAND: Final = "demand → element"
 
 
-def load(folder: Path | str) -> Report:
+def load(folder: Path | str, *, history: bool = True) -> Report:
     """The report on the runs whose verdict is in `folder`, or in `folder`/verdict.
 
     Args:
         folder: A folder of traces that were judged, or of a verdict.
+        history: Whether runs are read that were judged before. False: the report has only those that were judged
+            together the last time, and takes the same time however many there were before.
 
     Returns:
         What the report shows.
@@ -195,22 +198,36 @@ def load(folder: Path | str) -> Report:
         TraceError: There is no verdict, or a table can't be read.
         MissingDependencyError: There is no pyarrow.
     """
-    folder = Path(folder)
+    tables = tables_of(Path(folder))
+    return undisturbed(tables, lambda: _load(tables, history))
+
+
+def tables_of(folder: Path) -> Path:
+    """The tables in that folder, or in its `verdict`; TraceError where there are none."""
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
     settled(tables)
-    if not (tables / "summary").is_dir() and together(tables) is None:
+    there = any((tables / name).is_dir() for name in ("summary", "nights"))
+    if not there and together(tables) is None:
         raise TraceError(f"{folder}: has no verdict to report: judge its runs with `reactive-runtime verify {folder}`")
+    return tables
+
+
+Made = TypeVar("Made")
+
+
+def undisturbed(tables: Path, read: Callable[[], Made]) -> Made:
+    """The result of `read`, of tables that no verifier replaces meanwhile."""
     for _ in range(_TRIES):
         before = _generation(tables)
         try:
-            report = _load(tables)
+            made = read()
         except TraceError:
             if _generation(tables) == before and not before[1]:
                 raise
             primitives.sleep(_PAUSE)  # while a verdict is replaced, its tables are of two
             continue
         if _generation(tables) == before:
-            return report
+            return made
     raise TraceError(f"{tables}: a verifier replaces it all the time: make the report when it is done")
 
 
@@ -227,13 +244,14 @@ def _generation(tables: Path) -> tuple[int, bool]:
         return 0, (tables / ".commit").is_dir()
 
 
-def _load(tables: Path) -> Report:
-    runs = sorted(_rows(tables / "runs"), key=lambda item: (item["started"] or "", item["run"]), reverse=True)
+def _load(tables: Path, history: bool) -> Report:
     last = together(tables)
+    of = None if history or last is None else frozenset(last.runs)
+    runs = sorted(rows_by_run(tables / "runs", of), key=lambda item: (item["started"] or "", item["run"]), reverse=True)
     if last is not None and last.unable and not last.runs:  # what there is, is of an earlier night
         raise TraceError(f"{tables}: no run could be judged: {last.unable[0]}")
-    summary = _rows(tables / "summary")
-    _agree(tables, runs, summary, last)
+    summary = rows_by_run(tables / "summary", of)
+    _agree(tables, runs, summary, last, of)
     if not runs:
         raise TraceError(f"{tables}: names no run")
     names = {runs[0]["run"]} if last is None else set(last.runs)
@@ -246,7 +264,7 @@ def _load(tables: Path) -> Report:
         for scenario, had in _loads(run.get("load")).items():
             if scenario in rows:
                 rows[scenario].had(had)
-    broken = _rows(tables / "violations", counted=("scenario", "rule"))
+    broken = rows_by_run(tables / "violations", of, counted=("scenario", "rule"))
     judged_in = _judged_in(summary, broken)
     together_found = _findings_of_runs(judged, judged_in)
     for scenario, finding in together_found.items():
@@ -258,14 +276,14 @@ def _load(tables: Path) -> Report:
     for name, row in rows.items():
         if scenario_of(name) != name:
             row.finding = _of_link(row.rules, together_found[scenario_of(name)])
-    _measured(rows, tables, runs, judged[0]["run"])
-    regressions = [item for item in _rows(tables / "regressions") if item["slower"] and item["run"] in names]
+    _measured(rows, tables, runs, judged[0]["run"], of)
+    regressions = [item for item in rows_by_run(tables / "regressions") if item["slower"] and item["run"] in names]
     for entry in regressions:
         if entry["scenario"] in rows:
             rows[entry["scenario"]].slower = entry["ratio"]
     examples = [
         Example(item["run"], item["rule"], item["scenario"], item["subscription"], item["seen"], item["diagram"])
-        for item in _rows(tables / "examples")
+        for item in rows_by_run(tables / "examples", of)
     ]
     age = {item["run"]: place for place, item in enumerate(runs)}
     examples.sort(key=lambda item: (age.get(item.run, len(age)), item.rule))
@@ -277,7 +295,9 @@ def _load(tables: Path) -> Report:
     return Report(runs, by_name, examples, by_rule, regressions, judged, unable, faults, matrix)
 
 
-def _agree(tables: Path, runs: Iterable[Cells], summary: Iterable[Cells], last: Together | None) -> None:
+def _agree(
+    tables: Path, runs: Iterable[Cells], summary: Iterable[Cells], last: Together | None, of: Runs | None
+) -> None:
     """TraceError where a table lacks what another, or `verdict.json`, says that it has.
 
     Each breach is in `violations` only, and without it a run would look clean: `summary` counts the subscriptions.
@@ -294,7 +314,7 @@ def _agree(tables: Path, runs: Iterable[Cells], summary: Iterable[Cells], last: 
         for other, wanted in others:
             if lost := sorted(set(wanted) - names):
                 raise _lacks(tables / table, f"has no row of run {lost[0]}, which {other} names")
-    found = _broken_subscriptions(tables / "violations")
+    found = _broken_subscriptions(tables / "violations", of)
     for item in summary:
         count = found.pop((item["run"], item["scenario"]), 0)
         if item.get("broken", count) != count:
@@ -308,10 +328,10 @@ def _lacks(part: Path, why: str) -> TraceError:
     return TraceError(f"{part}: {why}: judge the runs again with `reactive-runtime verify`")
 
 
-def _broken_subscriptions(table: Path) -> dict[tuple[str, str], int]:
+def _broken_subscriptions(table: Path, of: Runs | None) -> dict[tuple[str, str], int]:
     """By run and scenario: how many subscriptions have a row."""
     found: dict[tuple[str, str], int] = {}
-    for folder in sorted(table.glob("run=*")):
+    for folder in _folders(table, of):
         parts = [part.select(["scenario", "subscription"]) for _, part in _parts(folder)]
         if parts:
             each = _arrow().concat_tables(parts).group_by(["scenario", "subscription"]).aggregate([])
@@ -392,12 +412,12 @@ def _faults_unfound(runs: list[Cells], judged: dict[str, dict[str, set[str]]]) -
     return unfound((run, judged.get(run["run"], {})) for run in runs)
 
 
-def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:
-    latency = {(item["run"], item["scenario"], item["what"]): item for item in _rows(tables / "latency")}
+def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str, of: Runs | None) -> None:
+    latency = {(item["run"], item["scenario"], item["what"]): item for item in rows_by_run(tables / "latency", of)}
     for (run, scenario, what), entry in latency.items():
         if run == newest and scenario in rows:
             rows[scenario].latency[what] = entry
-    for entry in sorted(_rows(tables / "histogram", newest), key=lambda item: item["bucket"]):
+    for entry in sorted(rows_by_run(tables / "histogram", frozenset([newest])), key=lambda item: item["bucket"]):
         if entry["scenario"] in rows:
             rows[entry["scenario"]].histograms.setdefault(entry["what"], []).append((entry["bucket"], entry["count"]))
     for run in [item["run"] for item in reversed(runs[:SHOWN])]:
@@ -420,31 +440,47 @@ def _by_rule(broken: Iterable[Cells]) -> list[Cells]:
     return list(found.values())
 
 
-def _rows(table: Path, run: str | None = None, counted: tuple[str, ...] = ()) -> list[Cells]:
-    """The rows of a table, of one run or of all; none where there is no such table.
+Runs = frozenset[str]
+"""Names of runs."""
+
+
+def rows_by_run(table: Path, of: Runs | None = None, counted: tuple[str, ...] = ()) -> list[Cells]:
+    """The rows of a table, of some runs or of all; none where there is no such table.
 
     `counted`: only how many there are of each kind, distinguished by these columns, and the sum of their `count`: a bad
     night has a row for each of a million subscriptions.
     """
     rows: list[Cells] = []
-    for of, found in _parts(table, run):
+    for run, found in _parts(table, of):
         made = found.group_by(list(counted)).aggregate([("count", "count"), ("count", "sum")]) if counted else found
-        rows.extend({**item, "run": of} if of is not None else item for item in made.to_pylist())
+        rows.extend({**item, "run": run} if run is not None else item for item in made.to_pylist())
     return rows
 
 
-def _parts(table: Path, run: str | None = None) -> Iterator[tuple[str | None, Any]]:
-    """The files of a table, of one run or of all, each with its run; TraceError for one that can't be read."""
+def _parts(table: Path, of: Runs | None = None) -> Iterator[tuple[str | None, Any]]:
+    """The files of a table, of some runs or of all, each with its run; TraceError for one that can't be read."""
     pa = _arrow()
-    for file in sorted(table.glob("**/*.parquet")):
-        of = unquote(file.parent.name.removeprefix("run=")) if file.parent.name.startswith("run=") else None
-        if run is not None and of != run:
-            continue
+    files = (
+        sorted(table.glob("**/*.parquet"))
+        if of is None
+        else [file for folder in _folders(table, of) for file in sorted(folder.glob("*.parquet"))]
+    )
+    for file in files:
+        run = unquote(file.parent.name.removeprefix("run=")) if file.parent.name.startswith("run=") else None
         try:
-            yield of, pa.parquet.ParquetFile(file).read()
+            yield run, pa.parquet.ParquetFile(file).read()
         except (OSError, pa.ArrowException) as error:
             why = next(iter(str(error).splitlines()), "")
             raise TraceError(f"{file}: is no whole Parquet file ({why})") from error
+
+
+def _folders(table: Path, of: Runs | None) -> list[Path]:
+    """The partitions of a table, of some runs or of all."""
+    try:
+        names = sorted(name for name in os.listdir(table) if name.startswith("run="))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [table / name for name in names if of is None or unquote(name[4:]) in of]
 
 
 def _arrow() -> Any:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.report._report_tables import load
+from reactive_runtime.spark._verdict.lineage import entries_of, index_of
+from reactive_runtime.spark._verdict.nights import months_without
 from reactive_runtime.spark._verdict.tables import Draft, Together, one_verifier, together
 
 __all__ = ["prune_traces", "prune_verdicts"]
@@ -54,8 +56,8 @@ def _is_day(text: str) -> bool:
 def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[str]:
     """Take the runs of all days but the `nights` newest out of the verdict in `folder`, or `folder`/verdict, at once.
 
-    Returns them. A run without a known time stays. TraceError where there is no verdict, or a verifier is
-    at work on it.
+    Returns them. A run without a known time stays; so does what is known of a machine (`series`), for the next night.
+    TraceError where there is no verdict, or a verifier is at work on it.
     """
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
     report = load(tables)
@@ -68,5 +70,12 @@ def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[
             last = together(tables) or Together([])
             left = Together([item for item in last.runs if item not in old], last.unable)
             names = [item.name for item in tables.iterdir() if item.is_dir() and any(item.glob("run=*"))]
-            Draft(tables).commit(left, old, names, [])
+            whole = months_without(tables, old)
+            if (tables / "judged").is_dir():
+                entries = entries_of(tables)
+                whole["judged"] = index_of(entry for run, entry in entries.items() if run not in old)
+            draft = Draft(tables)
+            for name, rows in whole.items():
+                draft.whole(name, rows)
+            draft.commit(left, old, names, sorted(whole))
     return old

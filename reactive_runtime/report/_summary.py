@@ -11,7 +11,7 @@ from reactive_runtime._results.states import State, grouped
 from reactive_runtime.report._report_tables import DEMAND, Report
 from reactive_runtime.testing._rule_checks import RULES
 
-__all__ = ["WORDS", "json_of", "markdown_of"]
+__all__ = ["WORDS", "escaped", "json_of", "markdown_of"]
 
 WORDS: Final = {state.value: state.value.capitalize() for state in State}
 
@@ -67,34 +67,34 @@ def markdown_of(report: Report) -> str:
         f"## {WORDS[report.verdict]}",
         "",
         f"{signals:,} signals of {len(report.rows)} scenarios in {len(report.together)} run(s), the newest"
-        f" {_escaped(report.newest['run'])}, commit {_escaped(report.newest['commit'] or 'not known')}.",
+        f" {escaped(report.newest['run'])}, commit {escaped(report.newest['commit'] or 'not known')}.",
         "",
     ]
-    lines += [f"- not judged: {_escaped(item)}" for item in report.unable]
-    lines += [f"- {_escaped(item)}" for item in report.unfound]
-    lines += [f"- cut off: {_escaped(item['run'])}" for item in report.together if not item["complete"]]
+    lines += [f"- not judged: {escaped(item)}" for item in report.unable]
+    lines += [f"- {escaped(item)}" for item in report.unfound]
+    lines += [f"- cut off: {escaped(item['run'])}" for item in report.together if not item["complete"]]
     lines += [
-        f"- rule {item['rule']} ({_escaped(RULES.get(item['rule'], 'not known'))}) in"
-        f" {_escaped(', '.join(sorted(item['scenarios'])))}, run {_escaped(item['run'])}: {item['subscriptions']:,}"
+        f"- rule {item['rule']} ({escaped(RULES.get(item['rule'], 'not known'))}) in"
+        f" {escaped(', '.join(sorted(item['scenarios'])))}, run {escaped(item['run'])}: {item['subscriptions']:,}"
         " subscription(s)"
         for item in report.broken
     ]
     lines += [
-        f"- {state.value}: {_escaped(', '.join(names))}: {_escaped(why)}"
+        f"- {state.value}: {escaped(', '.join(names))}: {escaped(why)}"
         for state, why, names in grouped(report.findings)
         if state is not State.BROKEN
     ]
-    lines += [f"- slower: {_escaped(in_words(regression))}" for regression in report.regressions]
+    lines += [f"- slower: {escaped(in_words(regression))}" for regression in report.regressions]
     dates = [item.date for item in report.matrix[0][1]] if report.matrix else []
     if dates:
         lines += ["", f"| Python | {' | '.join(dates)} |", f"| --- |{' --- |' * len(dates)}"]
         for python, nights in report.matrix:
             cells = [f"{night.verdict}{': ' + ', '.join(night.rules) if night.rules else ''}" for night in nights]
-            lines.append(f"| {_escaped(python)} | {' | '.join(cells)} |")
+            lines.append(f"| {escaped(python)} | {' | '.join(cells)} |")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _escaped(text: object) -> str:
+def escaped(text: object) -> str:
     """On one line, and as it is: what a trace carries may look like Markdown, or HTML."""
     flat = " ".join(str(text).split())
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", flat)

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from page_layout import TEXTS, overlaps
 
-from reactive_runtime.report import write_report
+from examples.year.made_year import Planted, commit_of, date_of, machine_of, made_year
+from examples.year.made_year import write_year as write_made_year
+from reactive_runtime.report import write_report, write_year
+from reactive_runtime.report._year_page import LARGEST
 from report.conftest import NASTY, history
 
 
@@ -174,3 +177,69 @@ def test_what_lies_on_another_text_or_is_cut_off_is_seen(opened: Callable[..., A
     texts = page.evaluate(TEXTS, ".wide, pre")
     assert overlaps(texts) != []
     assert any(text["at"][2] > text["within"][1] + 0.5 for text in texts)
+
+
+# -- the year -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def year_address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """365 nights on 200 machines, with four failures."""
+    folder = tmp_path_factory.mktemp("year")
+    planted = [
+        Planted("merge", 90, tuple(range(200)), "1.3", nights=6),
+        Planted("replay", 180, tuple(range(40, 80)), "2.7", nights=60),
+        Planted("timeout", 260, (120,), "1.8"),
+        Planted("group_by", 300, tuple(range(140, 160)), "conservation", every=3),
+    ]
+    write_made_year(folder, made_year(planted))
+    write_year(folder, folder / "year.html")
+    assert (folder / "year.html").stat().st_size <= LARGEST
+    return (folder / "year.html").as_uri()
+
+
+def test_a_year_names_night_commit_and_machine_and_shows_each_night(
+    opened: Callable[..., Any], year_address: str, shots: Path
+) -> None:
+    page = opened(year_address, viewport={"width": 1280, "height": 900})
+    page.screenshot(path=shots / "year.png", full_page=True)
+    assert page.locator(".verdict .word").inner_text() == "2 failure(s) last"
+    rows = [row.locator("td, th").all_inner_texts() for row in page.locator("#began tbody tr").all()]
+    expected = [(300, "group_by"), (260, "timeout"), (180, "replay"), (90, "merge")]
+    assert [(row[0], row[1], row[3].splitlines()) for row in rows] == [
+        (date_of(night), scenario, [commit_of(night), f"after {commit_of(night - 1)}"]) for night, scenario in expected
+    ]
+    assert rows[1][4] == machine_of(120)
+    assert [row[-1].splitlines()[0] for row in rows] == ["comes and goes", "fails", "over", "over"]
+    picture = page.locator("#year")
+    assert picture.evaluate("it => [it.naturalWidth, it.naturalHeight]") == [365, 200]
+    assert page.locator("svg.chart path").count() == 6
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    picture.hover(position={"x": box["width"] * 261.5 / 365, "y": box["height"] * 120.5 / 200})
+    assert page.locator("#pointed").inner_text() == f"{date_of(261)}: {machine_of(120)}"
+
+
+def test_a_year_is_sorted_and_filtered_and_read_without_javascript(
+    opened: Callable[..., Any], year_address: str
+) -> None:
+    page = opened(year_address)
+    page.get_by_label("only what is not clean").check()
+    assert names(page) == ["group_by", "timeout"]
+    page = opened(year_address, java_script_enabled=False)
+    assert len(names(page)) == 6
+    assert page.locator("#machines tbody tr").count() == 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_axe_finds_nothing_in_a_year(
+    opened: Callable[..., Any], year_address: str, shots: Path, scheme: str, width: int
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = opened(year_address, color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
+    found = Axe().run(page)
+    page.screenshot(path=shots / f"year_{scheme}_{width}.png")
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
