@@ -4,24 +4,40 @@ Publishers run on `concurrent.futures` executors, demand is never exceeded, buff
 cancellation is kept. Importing this needs the standard library only.
 """
 
-from reactive_runtime._flow import ConnectableFlow, Flow
-from reactive_runtime._operators.backpressure import KillSwitch, Valve
-from reactive_runtime._operators.monitoring import Metrics
-from reactive_runtime._operators.notifications import Notification
-from reactive_runtime._operators.scheduling import ParallelFlow
-from reactive_runtime._operators.side_effects import Listener
-from reactive_runtime._operators.sinks.loops import AsyncIteration, Iteration
-from reactive_runtime._operators.sinks.terminal import Disposable
-from reactive_runtime._operators.sources.creating import Emitter
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
 from reactive_runtime._spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
-from reactive_runtime._support.public_names import all_at_home as _all_at_home
+from reactive_runtime._support.public_names import at_home as _at_home
+
+if TYPE_CHECKING:
+    from reactive_runtime._flow import (
+        AsyncIteration,
+        Bulkhead,
+        CircuitBreaker,
+        ConnectableFlow,
+        DeadLetter,
+        Disposable,
+        Emitter,
+        Flow,
+        Iteration,
+        KillSwitch,
+        Listener,
+        Metrics,
+        Notification,
+        ParallelFlow,
+        Valve,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "MAX_DEMAND",
     "AsyncIteration",
+    "Bulkhead",
+    "CircuitBreaker",
     "ConnectableFlow",
+    "DeadLetter",
     "Disposable",
     "Emitter",
     "Flow",
@@ -39,4 +55,20 @@ __all__ = [
     "__version__",
 ]
 
-_all_at_home(globals())
+_at_home(__name__, Processor, Publisher, Subscriber, Subscription)
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
+
+    def __getattr__(name):
+        """Import `Flow` and the names beside it when one of them is first asked for; the interfaces are there.
+
+        Threads that ask at once wait for the one that imports. A child that another thread forks meanwhile would wait
+        for ever, as with any import: `from reactive_runtime import Flow` at the top of a module comes before that.
+        """
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(_import_module(f"{__name__}._flow"), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -148,7 +148,7 @@ def _stateful(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> t
 def _is_operator(name: str) -> bool:
     """Whether `Flow` has an operator of that name: a source has no flow to be called on, and a sink makes none."""
     operator = isinstance(getattr_static(Operators, name, None), FunctionType) and not hasattr(FlowBase, name)
-    return operator and name != "parallel"  # which makes rails
+    return operator and name not in ("parallel", "partition", "balance")  # which make rails, or several flows
 
 
 def _why_not(name: str) -> str:
@@ -156,6 +156,8 @@ def _why_not(name: str) -> str:
     here = f"transform(lambda flow: flow. … .{name}(…) …)"
     if name == "parallel" or (hasattr(ParallelFlow, name) and not hasattr(Flow, name)):
         return f": rails are no flow, but steps to one may use them, in one operator, {here}"
+    if name in ("partition", "balance"):
+        return f": it makes several flows, which one operator may bring together, {here}"
     if hasattr(Flow, name):
         return ": it begins or runs a flow, and a pipeline is applied to one that there is"
     if hasattr(ConnectableFlow, name):

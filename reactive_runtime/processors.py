@@ -9,7 +9,7 @@ from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import check_callable, not_none, signalled_error
-from reactive_runtime._core.sources.naming import is_publisher, kind_of, no_publisher
+from reactive_runtime._core.sources.naming import instead, is_publisher, is_subscriber, kind_of, no_publisher
 from reactive_runtime._flow import Flow
 from reactive_runtime._spec import Subscriber, Subscription
 from reactive_runtime.errors import RejectedError
@@ -37,7 +37,8 @@ class FlowProcessor(Generic[A, B]):
         end of the upstream waits for no demand.
 
     Cancellation:
-        A cancel downstream cancels upstream.
+        A cancel downstream cancels upstream. So does an end downstream, also where the operators reach it without what
+        comes in (`take(0)`, `zip` with a source that is empty). An upstream that comes after that is cancelled.
 
     Thread:
         The operators run on the threads of the upstream and of the subscriber, as in any flow.
@@ -53,7 +54,7 @@ class FlowProcessor(Generic[A, B]):
         4
     """
 
-    __slots__ = ("__weakref__", "_connected", "_end", "_inner", "_lock", "_out", "_upstream")
+    __slots__ = ("__weakref__", "_connected", "_end", "_inner", "_lock", "_out", "_over", "_subscribers", "_upstream")
 
     def __init__(self, assemble: Callable[[Flow[A]], Flow[B]]) -> None:
         check_callable("FlowProcessor", "assemble", assemble)
@@ -61,13 +62,15 @@ class FlowProcessor(Generic[A, B]):
         self._upstream: Subscription | None = None  # _lock; set once
         self._inner: Subscriber[A] | None = None  # _lock; set once: the subscriber with which the operators begin
         self._connected = False  # _lock; `on_subscribe` has passed on, so the two sides know each other
-        self._end: Callable[[Subscriber[A]], object] | None = (
-            None  # _lock; an end that came before `on_subscribe` had passed on
-        )
+        # _lock; an end that came before `on_subscribe` had passed on, and its error
+        self._end: tuple[BaseException | None] | None = None
+        self._subscribers = 0  # _lock; subscriptions downstream that are being made, or are not over
+        self._over = False  # _lock; final: the last of them is over, and no operator has begun with what comes in
         out = assemble(Flow.from_publisher(_Entry(self)))
         if not is_publisher(out):
             raise TypeError(f"FlowProcessor: {describe(assemble)} must return a flow, not {no_publisher(out)}")
-        self._out = out
+        flow: Flow[B] = out if isinstance(out, Flow) else Flow.from_publisher(out)
+        self._out = flow.finalize(self._left)
 
     # -- downstream --------------------------------------------------------------------------------------------
 
@@ -80,25 +83,46 @@ class FlowProcessor(Generic[A, B]):
         Raises:
             TypeError: `subscriber` is None, or no subscriber. Nothing else is raised (1.9).
         """
+        if not is_subscriber(subscriber) or isinstance(subscriber, type):
+            raise TypeError(f"subscribe: a Subscriber is needed, not {instead(subscriber)} (1.9)")
+        with self._lock:
+            self._subscribers += 1
         self._out.subscribe(subscriber)
+
+    def _left(self) -> None:
+        """A subscription downstream is over. The upstream is needed no more if no operator has begun with it."""
+        with self._lock:
+            self._subscribers -= 1
+            if self._subscribers or self._inner is not None or self._over:
+                return
+            self._over = True
+            upstream, end = self._upstream, self._end
+        if end is not None:
+            _error_dropped(end)
+        elif upstream is not None:
+            upstream.cancel()
 
     def _enter(self, inner: Subscriber[A]) -> None:
         """Let the operators subscribe to the elements that come in."""
         with self._lock:
-            taken = self._inner is not None
-            if not taken:
+            taken, over = self._inner is not None, self._over
+            if not (taken or over):
                 self._inner = inner
             upstream = self._upstream
-        if taken:
-            inner.on_subscribe(_Nothing())
-            inner.on_error(RejectedError("this FlowProcessor has its one subscriber already"))
+        if taken or over:
+            nothing = _Nothing()
+            inner.on_subscribe(nothing)
+            if nothing.cancelled:  # it has left meanwhile
+                return
+            reason = "has its one subscriber already" if taken else "is over: its one subscriber has left"
+            inner.on_error(RejectedError(f"this FlowProcessor {reason}"))
         elif upstream is not None:
             self._connect(inner, upstream)
 
     # -- upstream ----------------------------------------------------------------------------------------------
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Take the one upstream; a further one is cancelled (2.5).
+        """Take the one upstream; a further one is cancelled (2.5), and so is one that comes after the end.
 
         Args:
             subscription: The link to the upstream.
@@ -108,11 +132,11 @@ class FlowProcessor(Generic[A, B]):
         """
         not_none("on_subscribe", subscription)
         with self._lock:
-            taken = self._upstream is not None
-            if not taken:
+            unwanted = self._upstream is not None or self._over
+            if self._upstream is None:
                 self._upstream = subscription
             inner = self._inner
-        if taken:
+        if unwanted:
             subscription.cancel()
         elif inner is not None:
             self._connect(inner, subscription)
@@ -124,7 +148,7 @@ class FlowProcessor(Generic[A, B]):
             self._connected = True
             end = self._end
         if end is not None:
-            end(inner)
+            _signal(inner, end)
 
     def on_next(self, element: A, /) -> None:
         """Pass `element` on.
@@ -154,20 +178,38 @@ class FlowProcessor(Generic[A, B]):
             TypeError: `error` is None (2.13).
         """
         error = signalled_error(error, f"the publisher of {kind_of(self)}")
-        self._ends(lambda inner: inner.on_error(error))
+        self._ends((error,))
 
     def on_complete(self) -> None:
         """Pass the end on at once, or as soon as there is a subscriber and an upstream."""
-        self._ends(lambda inner: inner.on_complete())
+        self._ends((None,))
 
-    def _ends(self, end: Callable[[Subscriber[A]], object]) -> None:
+    def _ends(self, end: tuple[BaseException | None]) -> None:
         with self._lock:
-            if not self._connected:
+            over = self._over
+            if not (over or self._connected):
                 self._end = self._end or end
                 return
             inner = self._inner
+        if over:
+            _error_dropped(end)
+            return
         assert inner is not None
-        end(inner)
+        _signal(inner, end)
+
+
+def _signal(inner: Subscriber[Any], end: tuple[BaseException | None]) -> None:
+    (error,) = end
+    if error is None:
+        inner.on_complete()
+    else:
+        inner.on_error(error)
+
+
+def _error_dropped(end: tuple[BaseException | None]) -> None:
+    (error,) = end
+    if error is not None:
+        dropping.error_dropped("it came to a FlowProcessor that was over", error)
 
 
 class _Entry(Generic[A]):
@@ -183,8 +225,11 @@ class _Entry(Generic[A]):
 class _Nothing:
     """The subscription of a subscriber that is refused."""
 
+    def __init__(self) -> None:
+        self.cancelled = False  # any thread sets it; the one that refuses reads it
+
     def request(self, n: int, /) -> None:
         pass
 
     def cancel(self) -> None:
-        pass
+        self.cancelled = True

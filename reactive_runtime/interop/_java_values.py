@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -54,10 +55,37 @@ class _ThisThread(primitives.ThreadLocal):
 _here: Final = _ThisThread()
 
 
+class _Collections:
+    """Leaves a thread unknown to Java that is unknown to Java when a collection of Python's garbage begins there.
+
+    A collection may run on any thread of Python. JPype attaches that thread to release objects of Java, and in its own
+    callback, which may have Java collect its garbage too.
+    """
+
+    def __init__(self, thread: Any) -> None:
+        self._is_attached, self._detach = thread.isAttached, thread.detach
+        self._unknown: bool = False  # the collection's; there is one at a time
+
+    def install(self) -> None:
+        """Be called before and after what JPype does."""
+        gc.callbacks.insert(0, self._begins)
+        gc.callbacks.append(self._ends)
+
+    def _begins(self, phase: str, _: dict[str, int]) -> None:
+        if phase == "start":
+            self._unknown = not self._is_attached()
+
+    def _ends(self, phase: str, _: dict[str, int]) -> None:
+        if phase == "stop" and self._unknown:
+            self._detach()
+
+
 @functools.cache
 def java_thread() -> Any:
     """The class, with what JPype adds to it."""
-    return jpype.JClass("java.lang.Thread")
+    thread = jpype.JClass("java.lang.Thread")
+    _Collections(thread).install()
+    return thread
 
 
 def entering_java() -> None:

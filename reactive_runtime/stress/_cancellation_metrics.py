@@ -1,4 +1,4 @@
-"""Measure what a cancel leaves behind under load: in one round of eight all subscribers cancel in its middle.
+"""Measure what a cancel leaves behind under load: in one of each eight rounds all subscribers cancel in its middle.
 
 From the return of the last `cancel`: how long until nothing of the subscriptions is queued or runs on any pool, until
 every iterator that was opened is closed (of scenarios that open theirs with `Context.opened`), and whether each
@@ -16,12 +16,12 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime._core.runtime import primitives
 
-__all__ = ["CHANCE", "PATIENCE", "CancellationMetrics", "Opened", "collected", "kept_young"]
+__all__ = ["EVERY", "PATIENCE", "CancellationMetrics", "Opened", "collected", "kept_young"]
 
 T = TypeVar("T")
 
-CHANCE: Final = 0.125
-"""Of a round, that its subscribers leave in its middle."""
+EVERY: Final = 8
+"""Of so many rounds of a scenario in succession, the subscribers of one leave in its middle: it is drawn which."""
 
 
 @dataclass

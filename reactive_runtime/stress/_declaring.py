@@ -13,18 +13,22 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._flow import Flow
+from reactive_runtime._results.states import link_of, scenario_of
 from reactive_runtime._spec import MAX_DEMAND, Publisher
+from reactive_runtime._support.shown import shown
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.stress._cancellation_metrics import Opened
+from reactive_runtime.stress._unfinished import Count, CountingClock, CountingPool
 from reactive_runtime.testing._recorder import Recorder
 from reactive_runtime.testing._records import allowed_late
 
@@ -84,14 +88,14 @@ class Context:
 
     def __init__(self, recorder: Recorder, scenario: str) -> None:
         self._recorder = recorder
-        self.link_name: str = f"{scenario}, link"
+        self.link_name: str = link_of(scenario)
         self._lock = primitives.Lock()
-        self._pools: dict[tuple[int, str], _CountingPool] = {}  # _lock: a function of an operator may ask for one
-        self._clock: _CountingClock | None = None  # _lock
+        self._pools: dict[tuple[int, str], CountingPool] = {}  # _lock: a function of an operator may ask for one
+        self._clock: CountingClock | None = None  # _lock
         # Owned by the thread that calls the factory, and by the harness when that has returned:
-        self._passing: list[_CountingPool] = []  # of this round
+        self._passing: list[CountingPool] = []  # of this round
         self.feeders: list[Callable[[], object]] = []  # of this round
-        self._running = _Count()
+        self._running = Count()
         self.iterators: Opened = Opened()
 
     def opened(self, iterable: Callable[[], Iterable[T]]) -> Callable[[], Iterator[T]]:
@@ -123,7 +127,7 @@ class Context:
         """
         with self._lock:
             if (workers, name) not in self._pools:
-                self._pools[workers, name] = _CountingPool(workers, name, self._running)
+                self._pools[workers, name] = CountingPool(workers, name, self._running)
             return self._pools[workers, name]
 
     def pool_of_this_round(self, workers: int = 1) -> Executor:
@@ -141,7 +145,7 @@ class Context:
         Thread:
             That of the scenario's function.
         """
-        pool = _CountingPool(workers, "passing", self._running)
+        pool = CountingPool(workers, "passing", self._running)
         self._passing.append(pool)
         return pool
 
@@ -156,7 +160,7 @@ class Context:
         """
         with self._lock:
             if self._clock is None:
-                self._clock = _CountingClock(self._running)
+                self._clock = CountingClock(self._running)
             return self._clock
 
     def feed(self, feeder: Callable[[], object]) -> None:
@@ -216,79 +220,6 @@ class Context:
             pool.shutdown(wait=idle, cancel_futures=not idle)
         if clock is not None:
             clock.shutdown(wait=idle, cancel_futures=not idle)
-
-
-class _Count:
-    """Counts the unfinished tasks of all pools. A task that submits another counts until it has done so."""
-
-    def __init__(self) -> None:
-        self._n = 0  # _changed
-        self._changed = primitives.Condition()
-
-    def add(self, n: int) -> None:
-        with self._changed:
-            self._n += n
-            self._changed.notify_all()
-
-    def wait_for_zero(self, seconds: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: self._n == 0, seconds)
-
-
-class _CountingPool(ThreadPoolExecutor):
-    """A thread pool that counts its unfinished tasks, with the callbacks of their futures."""
-
-    def __init__(self, workers: int, name: str, running: _Count) -> None:
-        super().__init__(workers, thread_name_prefix=name)
-        self._running = running
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-
-        def work() -> None:
-            try:
-                if future.set_running_or_notify_cancel():
-                    try:
-                        result = fn(*args, **kwargs)
-                    except BaseException as error:
-                        future.set_exception(error)
-                    else:
-                        future.set_result(result)
-            finally:
-                self._running.add(-1)
-
-        def settled(inner: Future[None]) -> None:
-            if inner.cancelled():  # in the queue, by `shutdown`
-                if future.cancel():
-                    future.set_running_or_notify_cancel()
-                self._running.add(-1)
-
-        self._running.add(1)
-        try:
-            inner = super().submit(work)
-        except BaseException:
-            self._running.add(-1)
-            raise
-        inner.add_done_callback(settled)
-        return future
-
-
-class _CountingClock(ScheduledExecutor):
-    """A clock that counts the timers that wait."""
-
-    def __init__(self, running: _Count) -> None:
-        super().__init__()
-        self._running = running
-
-    def schedule(self, delay: float, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        self._running.add(1)
-        try:
-            future = super().schedule(delay, fn, *args, **kwargs)
-        except BaseException:
-            self._running.add(-1)
-            raise
-        future.add_done_callback(lambda _: self._running.add(-1))
-        return future
 
 
 @dataclass(frozen=True)
@@ -373,7 +304,8 @@ def scenario(
     Raises:
         TypeError: `late_signals` is no int.
         ValueError: `live` or `late_signals` is out of its range.
-        ScenarioError: Another argument can't be what it is; of all but the workloads, the function's name is said.
+        ScenarioError: Another argument can't be what it is, and of all but the workloads, the function's name is said;
+            or the decorated object is no function, or has the name of a scenario's links.
 
     Example:
         >>> from reactive_runtime import Flow
@@ -394,8 +326,12 @@ def scenario(
             raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(WORKLOADS)}")
 
     def declare(factory: Any) -> Any:
+        if not isinstance(getattr(factory, "__code__", None), CodeType):
+            raise ScenarioError(f"scenario: should be over a function, not over {shown(factory)}")
         summary = _writable(factory.__doc__ or "").strip().splitlines()
         name = _writable(factory.__name__)
+        if scenario_of(name) != name:
+            raise ScenarioError(f"scenario {name!r}: so the links of {scenario_of(name)!r} are named: rename it")
         for argument, is_right, should in (
             ("elements", elements is None or _is_count(elements, 0), "None, or an int from 0 to 2**63 - 1"),
             ("live", _is_count(live, 1), "an int, 1 or more"),
@@ -411,9 +347,15 @@ def scenario(
             executor_stops,
         )  # fmt: skip
         factory.scenario = found
+        if _IMPORTED:
+            _IMPORTED[-1].append(found)
         return factory
 
     return declare
+
+
+_IMPORTED: Final[list[list[Scenario]]] = []
+"""The scenarios that are declared while `find` imports a file, innermost last. The thread that calls `find` owns it."""
 
 
 def _is_count(number: object, least: int) -> bool:
@@ -456,8 +398,8 @@ def find(
         The scenarios, in the order of the names that were given, else of the files.
 
     Raises:
-        ScenarioError: There are no scenarios there, two have one name, a file does not import, or nothing matches a
-            name or the tag.
+        ScenarioError: There are no scenarios there, two have one name, one is wrapped by a decorator above `@scenario`,
+            a file does not import, or nothing matches a name or the tag.
     """
     found: dict[str, Scenario] = {}
     unread: list[ScenarioError] = []
@@ -467,8 +409,8 @@ def find(
         unread.append(error)
         skipped(file, error)
 
-    for module in _modules(where, None if skipped is None else without):
-        for item in _declared(module):
+    for module, made in _modules(where, None if skipped is None else without):
+        for item in _declared(module, made):
             other = found.setdefault(item.name, item)
             if other is not item and not _loaded_twice(other, item):
                 one, another = (other.file, item.file) if other.file != item.file else (other.place, item.place)
@@ -491,13 +433,16 @@ def find(
     return tagged
 
 
-def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object] | None) -> Iterator[ModuleType]:
+def _modules(
+    where: Path | str, skipped: Callable[[Path, ScenarioError], object] | None
+) -> Iterator[tuple[ModuleType, list[Scenario]]]:
+    """The modules, each with the scenarios that were declared while it was imported."""
     folder = Path(where)
     # Absolute: a file that is imported may change the working folder.
     files = sorted(folder.absolute().glob("*.py")) if folder.is_dir() else []
     if not files and not folder.exists() and all(part.isidentifier() for part in str(where).split(".")):
         try:
-            yield importlib.import_module(str(where))
+            found = _imported(partial(importlib.import_module, str(where)))
         except ModuleNotFoundError as error:
             if error.name is None or not str(where).startswith(error.name):
                 raise _unimportable(str(where), error) from error
@@ -506,16 +451,13 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
         except BaseException as error:
             raise _unimportable(str(where), error) from error
         else:
+            yield found
             return
     if not files:
         raise ScenarioError(f"{where}: no scenario files (*.py) there; name a folder or a module with --scenarios")
     for file in files:
-        spec = importlib.util.spec_from_file_location(f"stress_{file.stem}", file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)
+            found = _imported(partial(_executed, file))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -523,7 +465,27 @@ def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object]
                 raise _unimportable(str(file), error) from error
             skipped(file, _unimportable(str(file), error))
             continue
-        yield module
+        yield found
+
+
+def _imported(load: Callable[[], ModuleType]) -> tuple[ModuleType, list[Scenario]]:
+    """The module, and the scenarios that were declared while it was imported."""
+    made: list[Scenario] = []
+    _IMPORTED.append(made)
+    try:
+        return load(), made
+    finally:
+        _IMPORTED.pop()
+
+
+def _executed(file: Path) -> ModuleType:
+    """The module of a scenario file."""
+    spec = importlib.util.spec_from_file_location(f"stress_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _unimportable(what: str, error: BaseException) -> ScenarioError:
@@ -551,7 +513,17 @@ def _loaded_twice(one: Scenario, other: Scenario) -> bool:
     return any(item in _declared(home) for item, home in zip((one, other), homes, strict=True) if home is not None)
 
 
-def _declared(module: ModuleType) -> Iterator[Scenario]:
+def _declared(module: ModuleType, made: Sequence[Scenario] = ()) -> Iterator[Scenario]:
+    """Its scenarios. ScenarioError where one of those that it has `made` has no name there: it would not be run."""
+    named = []
     for value in vars(module).values():
         if isinstance(item := getattr(value, "scenario", None), Scenario):
+            if value is not item.factory:  # `functools.wraps` copies the attribute: the wrapper would not be run
+                wraps = f"{shown(value)} wraps it, and would not be run"
+                raise ScenarioError(f"scenario {item.name!r} ({item.place}): {wraps}: put @scenario over the wrapper")
+            named.append(item)
             yield item
+    for item in made:
+        if item.factory.__module__ == module.__name__ and not any(item is other for other in named):
+            why = "another one has taken its name, or it has none in its file"
+            raise ScenarioError(f"scenario {item.name!r} ({item.place}) would not be run: {why}: name each in the file")

@@ -1,10 +1,9 @@
-"""Broken subscriptions, to show that the harness finds what is broken, and names it.
+"""Broken subscriptions, to show that the harness finds a fault, and names its rule.
 
 `planted(name)` swaps one of them in for the subscription of every cold source that is judged itself, for as long as the
-block runs. Those behind an operator stay as they are: an operator is promised a publisher that keeps the rules, and
-what it makes of another says nothing of the harness. All are the subscription that `Mastering Reactive Streams` arrives
-at, with one step of it wrong. The step decides which rule breaks; what else may break in its wake is in the same class,
-and a test holds the load to it.
+block runs. Sources behind an operator stay as they are: an operator may expect a publisher that keeps the rules. Each
+is the last subscription of `Mastering Reactive Streams`, with one step of it wrong. The step decides which rule breaks;
+`wake` has the rules that may break as a consequence, and a test fails if any other does.
 """
 
 from __future__ import annotations
@@ -170,20 +169,20 @@ class TextbookSubscription:
 
 
 _UNMET: Final = {
-    "1.2": "the same, where it is not known how many elements there are",
-    "1.5": "the same, where all elements had come: the end needs demand to be found",
-    "3.8": "the same, where some of the elements had been asked for",
-    "3.17": "the same, where everything had been asked for",
+    "1.2": "the same, if the number of elements is not known",
+    "1.5": "the same, if all elements have been delivered: the subscription needs demand to find the end",
+    "3.8": "the same, if some of the elements have been requested",
+    "3.17": "the same, if everything has been requested",
 }
 
 
 class LostDemand(TextbookSubscription):
-    """Between its look and its addition it gives way, so that a short load meets the race whatever else runs.
+    """It gives way between its check and its addition, so that a short load meets the race whatever else runs.
 
-    That the harness meets races which give it no such help is shown by thirty others (tests/stress/test_planted.py).
+    Thirty other publishers show that the harness meets races without such help (tests/stress/test_planted.py).
     """
 
-    summary = "`request` looks whether there is unmet demand, and then adds: in between it may have been met"
+    summary = "`request` checks for unmet demand, and then adds: meanwhile that demand may be met"
     rule = "3.8"
     wake: ClassVar[Mapping[str, str]] = {rule: why for rule, why in _UNMET.items() if rule != "3.8"}
 
@@ -211,7 +210,7 @@ class TwoDrains(TextbookSubscription):
         "1.1": "both find the same demand",
         "1.6": "one ends the stream while the other has an element in hand, and a request comes in between",
         "1.7": "one ends the stream while the other has an element in hand",
-        "1.8": "each of them has an element in hand when it is cancelled, and one is allowed",
+        "1.8": "each has an element in hand at a cancel, and one late signal is allowed",
         "3.6": "the same, after a further request",
         "3.9": "the same, after an invalid request",
         "conservation": "one completes while the other has an element in hand",
@@ -282,9 +281,9 @@ class SignalAfterCompletion(TextbookSubscription):
 
 
 class ForgottenCancel(TextbookSubscription):
-    summary = "whether it was cancelled is looked at only when all demand has been met"
+    summary = "the drain checks for a cancel only when all demand has been met"
     rule = "1.8"
-    wake: ClassVar[Mapping[str, str]] = {"3.6": "what is requested after the cancel is demand as well"}
+    wake: ClassVar[Mapping[str, str]] = {"3.6": "a request after the cancel is demand as well"}
 
     def _over(self) -> bool:
         return self._demand.get() <= 0 and super()._over()

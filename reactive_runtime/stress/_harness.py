@@ -39,7 +39,7 @@ from reactive_runtime._core.runtime import eventloop, primitives
 from reactive_runtime._support.shown import shown
 from reactive_runtime._support.thread_frames import thread_frames
 from reactive_runtime.stress._burst import Burst, Target
-from reactive_runtime.stress._cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
+from reactive_runtime.stress._cancellation_metrics import EVERY, CancellationMetrics, collected, kept_young
 from reactive_runtime.stress._declaring import FEEDERS, WORKLOADS, Context, Scenario
 from reactive_runtime.stress._pressure import CHANCES
 from reactive_runtime.stress._shares import Share, next_of
@@ -266,7 +266,9 @@ class _Stage:
         self.cancellation_metrics = CancellationMetrics()
         self.share = Share()
         self._left: list[weakref.ref[Target]] = []
-        self._has_unheard = False  # of the thread of the load
+        # Of the thread of the load:
+        self._has_unheard = False
+        self._leaving = 0  # which of the next `EVERY` rounds its subscribers leave
         self.kept: Failure | None = None
         """The first time that a subscriber could not be collected. The scenario goes on."""
 
@@ -297,7 +299,10 @@ class _Stage:
 
     def round(self, workers: _Workers, caller: _Caller, rng: random.Random) -> None:
         """A publisher, subscriptions, fire, and silence."""
-        leaves = rng.random() < CHANCE
+        number = self.share.rounds % EVERY
+        if not number:
+            self._leaving = rng.randrange(EVERY)
+        leaves = number == self._leaving
         with kept_young() if leaves else nullcontext():
             self._round(workers, caller, rng, leaves)
 
@@ -482,13 +487,21 @@ class _Workers:
                 self._barrier.wait()
                 if self._burst is None:
                     return
-                self._burst.fire(actor)
+                if (raised := self._raised_by(self._burst, actor)) is not None:
+                    self._failure = _said(raised)
+                    self._barrier.abort()
+                    return
                 self._barrier.wait()
-        except primitives.BrokenBarrierError:
+        except primitives.BrokenBarrierError:  # it is ours: that of a feeder is in `raised`
             return
+
+    @staticmethod
+    def _raised_by(burst: Burst, actor: int) -> BaseException | None:
+        try:
+            burst.fire(actor)
         except BaseException as error:
-            self._failure = _said(error)
-            self._barrier.abort()
+            return error
+        return None
 
     def dismiss(self) -> None:
         """Send the actors home. Those that are stuck are left: their threads are daemons."""

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import reactive_runtime
 from reactive_runtime._core.runtime import primitives
@@ -33,6 +33,9 @@ __all__ = ["Order", "Processes", "run_in_processes", "version_of"]
 
 GRACE: Final = 3 * PATIENCE
 """Seconds that a process may take beyond its load: its own watchdog has to have barked by then."""
+
+_ENDED: Final = "\n"
+"""The line in the pipe of a process that has ended. After a line that was cut off, it ends that one."""
 
 
 @dataclass(frozen=True)
@@ -146,24 +149,8 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
     unbegun = Result(cut_short=dict.fromkeys(order.names, "it had no round: the load was ended before its process"))
     if processes.stopped():
         return unbegun
-    root = str(Path(reactive_runtime.__file__).parent.parent)
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    process = subprocess.Popen(
-        [order.python, "-m", "reactive_runtime.stress._worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    process, lines = _begun(order)
     assert process.stdin is not None
-    assert process.stdout is not None
-    over = primitives.Event()
-
-    def watch() -> None:
-        if not over.wait(order.load.seconds + GRACE):
-            process.kill()
-
-    primitives.Thread(target=watch, name="watchdog", daemon=True).start()
     processes.add(process)
     subscriptions: dict[int, SubscriptionMetadata] = {}
     source = writer.source(subscriptions)
@@ -173,7 +160,9 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
         with suppress(BrokenPipeError):  # then its end says why
             process.stdin.write(_line(order))
             process.stdin.close()
-        for text in process.stdout:
+        for text in lines:
+            if text == _ENDED:
+                break
             try:
                 line = json.loads(text)
             except ValueError:  # it was cut off; and if it was not, it is not read on
@@ -195,10 +184,9 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
                 )
         ended = process.wait()
     finally:
-        over.set()
         process.kill()
         processes.remove(process)
-        process.stdout.close()
+        lines.close()
     if "unable" in answer:
         raise ReactiveError(answer["unable"])
     if "failures" in answer:
@@ -220,6 +208,44 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
     failures = [Failure(name, why, stuck=True) for name in order.names]
     return Result(failures, subscriptions=len(subscriptions), seconds=order.load.seconds)
+
+
+def _begun(order: Order) -> tuple[subprocess.Popen[str], TextIO]:
+    """The process, over which a watchdog watches, and the lines that it says."""
+    root = str(Path(reactive_runtime.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    heard, said = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [order.python, "-m", "reactive_runtime.stress._worker"],
+            stdin=subprocess.PIPE,
+            stdout=said,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+    except BaseException:
+        os.close(heard)
+        os.close(said)
+        raise
+    seconds = order.load.seconds + GRACE
+    primitives.Thread(target=_watch, args=(process, seconds, said), name="watchdog", daemon=True).start()
+    return process, os.fdopen(heard, encoding="utf-8")
+
+
+def _watch(process: subprocess.Popen[str], seconds: float, said: int) -> None:
+    """Kill the process where it has not ended within so many seconds; say in its pipe `said` that it has ended.
+
+    The pipe alone does not say so: a process that a scenario has left behind, of a `ProcessPoolExecutor` for one, may
+    keep it open for ever. The lines of the process come before that one.
+    """
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    with suppress(OSError):  # nothing reads any more
+        os.write(said, _ENDED.encode())
+    os.close(said)
 
 
 def _line(order: Order) -> str:

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime._support.this_process import on_sigterm, only_here
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress._declaring import Scenario, find
 from reactive_runtime.stress._faults import planted
@@ -40,7 +41,7 @@ def main() -> None:
     """Do what the order on standard input says."""
     stop = primitives.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    on_sigterm(stopped := lambda *_: stop.set())
     order = json.loads(sys.stdin.readline())
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what scenarios print, and what they start, is not for the pipe
@@ -70,7 +71,9 @@ def main() -> None:
 
     recorder = Recorder("worker", sink)
     try:
-        scenarios, missing = _found(order["where"], order["names"])
+        with only_here():
+            scenarios, missing = _found(order["where"], order["names"])
+        on_sigterm(stopped)  # a scenario file may have set a handler of its own
         load = Load(order["threads"], order["seconds"], order["seed"])
         looking = primitives.Thread(target=look, name="up to where", daemon=True)
         looking.start()

@@ -1,7 +1,7 @@
-"""The table of rules: what can be judged from a trace, what each rule asks, what it needs, and when it is broken.
+"""The table of rules that a trace can break: the condition of each, the columns it needs, and when a breach is known.
 
-A rule is said here, once. Its condition is a row of docs/judging.md (a test holds them equal, and writes the row), its
-sentence is what reports show. `reactive_runtime.testing._reference` judges by it, a record at a time;
+A rule stands here, once. Its condition is a row of docs/judging.md (a test holds them equal, and writes the row);
+reports show its sentence. `reactive_runtime.testing._reference` judges by it, a record at a time;
 `reactive_runtime.judging._kernel` gives the same verdict on whole columns. CONTRIBUTING.md says how to add one.
 """
 
@@ -12,10 +12,10 @@ from typing import Final, Literal
 
 from reactive_runtime import rules
 
-__all__ = ["RECURSION", "RULES", "TABLE", "Rule"]
+__all__ = ["RECURSION", "RULES", "RULES_VERSION", "TABLE", "Rule"]
 
 RECURSION: Final = 16
-"""3.3: how many recorded calls of its subscription, one inside the other on one thread, an element may be inside of."""
+"""3.3: an `on_next` may be inside of so many recorded calls of its subscription, nested on one thread."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Rule:
     """The columns of a trace that it looks at, beside those that say which record it is: run, subscription, signal and
     begin."""
     known: Literal["at once", "at the end", "both"] = "at once"
-    """Since when it is known that a record breaks the rule. "at once": from its `begin` on, and nothing that comes
-    later takes it back. "at the end": when the subscription is over, which a `settled` says, or an `end` of none.
-    "both": some of its breaches at once, others at the end."""
+    """When a breach is known. "at once": at the `begin` of the record, and nothing later takes it back. "at the end":
+    when the subscription is over, which a `settled` says, or an `end` of none. "both": some at once, others at the
+    end."""
     own: str = ""
     """The sentence, of a check that is no rule of Reactive Streams."""
 
@@ -50,7 +50,7 @@ TABLE: Final = (
     ),
     Rule(
         "1.2",
-        "it *finds demand unmet*, of fewer than MAX_DEMAND, and how many elements there are is not known",
+        "it is a `settled` that *finds demand unmet*, of fewer than MAX_DEMAND, and the number of elements is unknown",
         ("n", "elements"),
         known="at the end",
     ),
@@ -63,14 +63,13 @@ TABLE: Final = (
     ),
     Rule(
         "1.4",
-        "it is a `settled` *that something is owed*, with no earlier invalid `request`, and an earlier `request`"
-        " raised",
+        "it is a `settled` that is *owed* something, with no earlier invalid `request`, and an earlier one raised",
         ("error",),
         known="at the end",
     ),
     Rule(
         "1.5",
-        "it finds demand unmet, and all `elements` were delivered: the end is missing",
+        "it is a `settled` that finds demand unmet, and all `elements` were delivered: the end is missing",
         ("n", "elements"),
         known="at the end",
     ),
@@ -78,9 +77,7 @@ TABLE: Final = (
     Rule("1.7", "it is a signal, and there is an earlier `on_error` or `on_complete`"),
     Rule(
         "1.8",
-        "it is a *late* signal: a `cancel` has ended before `b`. Allowed are `late_signals` of the first of them, or 1"
-        " where it does not say, where the first `cancel` to end came from outside, 0 where it came from inside a"
-        " signal of the same thread. If there are more, all late signals break the rule",
+        "it is a *late* signal, and there are more late signals than are *allowed*: then all of them break the rule",
         ("end", "thread", "late_signals"),
     ),
     Rule(
@@ -104,7 +101,7 @@ TABLE: Final = (
     ),
     Rule(
         "2.5",
-        "it is a `settled`, there was more than one `on_subscribe`, and no `cancel` began after the last of them had",
+        "it is a `settled`, there was more than one `on_subscribe`, and no `cancel` began after the last of them did",
         known="at the end",
     ),
     Rule(
@@ -128,8 +125,8 @@ TABLE: Final = (
     ),
     Rule(
         "3.6",
-        "it is a late `on_next`, and there is a `request` that began after the first `cancel` had ended. As many are"
-        " allowed as of 1.8; where there are more, all of them break the rule",
+        "it is a late `on_next`, a `request` began after the first `cancel` had ended, and there are more such records"
+        " than late signals are allowed: then all of them break the rule",
         ("end", "thread", "late_signals"),
     ),
     Rule(
@@ -140,31 +137,30 @@ TABLE: Final = (
     ),
     Rule(
         "3.8",
-        "it finds demand unmet, of fewer than MAX_DEMAND, and fewer than `elements` were delivered",
+        "it is a `settled` that finds demand unmet, of fewer than MAX_DEMAND, and fewer than `elements` were delivered",
         ("n", "elements"),
         known="at the end",
     ),
     Rule(
         "3.9",
-        "it is a `settled` that something is owed, with an earlier invalid `request`. Or it is an `on_next` with no"
-        " earlier `cancel` that begins after the first invalid `request` has ended: one may have been under way; where"
-        " there are more, all of them break the rule",
+        "it is a `settled` that is owed something, with an earlier invalid `request`; or it is an `on_next` that begins"
+        " after the first invalid `request` has ended, with no earlier `cancel`, and there are two such or more (one"
+        " may have been under way): then all of them break the rule",
         ("n", "end"),
         known="both",
     ),
     Rule("3.16", "it is a call that raised, and not for 3.7", ("error",)),
     Rule(
         "3.17",
-        "it finds demand unmet, of MAX_DEMAND or more, and not all `elements` were delivered, or how many there are is"
-        " not known",
+        "it is a `settled` that finds demand unmet, of MAX_DEMAND or more, and not all `elements` were delivered, or"
+        " their number is unknown",
         ("n", "elements"),
         known="at the end",
     ),
     Rule(
         "conservation",
-        "it is an `on_next` of an ascending subscription whose value is the largest earlier one, once more; or an"
-        " `on_next` beyond `elements`; or an `on_complete` with fewer than `elements` delivered and no earlier"
-        " `cancel`",
+        "it is an `on_next` of an ascending subscription that repeats the largest earlier value; or an `on_next` beyond"
+        " `elements`; or an `on_complete` with fewer than `elements` delivered and no earlier `cancel`",
         ("value", "large_value", "ascending", "elements"),
         own="no element is delivered twice, and none is lost before on_complete",
     ),
@@ -176,6 +172,11 @@ TABLE: Final = (
     ),
 )
 """All checks, in the order in which they are shown."""
+
+RULES_VERSION: Final = 1
+"""The version of the rules: raised with each change by which some trace gets another verdict, or a run has to record
+more. A judge leaves runs that were recorded for a newer one to a newer judge. A verdict keeps the version by which it
+was made, 0 where it is from before there was one. `tests/judging/test_rules_version.py` has a digest of verdicts."""
 
 RULES: Final[dict[str, str]] = {rule.id: rule.asks for rule in TABLE}
 """What each asks, in one sentence."""

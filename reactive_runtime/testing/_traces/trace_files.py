@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.testing._records import COLUMNS, Record
+from reactive_runtime.testing._rule_checks import RULES_VERSION
 from reactive_runtime.testing._traces.trace_columns import SCHEMA, SINCE, VERSION, arrow, records_of, schema
 
 __all__ = [
@@ -34,10 +35,10 @@ def run_folders(folder: Path | str) -> list[Path]:
     """The folders of runs below `folder`, which may be one itself.
 
     Args:
-        folder: A folder of a run, or one that has some directly below it or in `date=<day>/run=<run>`.
+        folder: A folder of a run, or one that has some below it, at any depth.
 
     Returns:
-        The folders, in order.
+        The folders, in order; those that lie deeper than `date=<day>/run=<run>` come last.
 
     Raises:
         TraceError: There is no run.
@@ -45,6 +46,9 @@ def run_folders(folder: Path | str) -> list[Path]:
     folder = Path(folder)
     below = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("date=*/run=*/")))
     found = [path for path in below if any(path.glob("signals-*.parquet")) or _metadata_file(path) is not None]
+    deeper = {file.parent for file in folder.rglob("signals-*.parquet")}
+    deeper |= {path for path in folder.rglob("run=*/") if _metadata_file(path) is not None}
+    found += sorted(deeper.difference(found))
     if not found:
         what = "is no folder" if not folder.is_dir() else "has no runs: no date=<day>/run=<run>/signals-*.parquet in it"
         raise TraceError(f"{folder}: {what}")
@@ -53,7 +57,7 @@ def run_folders(folder: Path | str) -> list[Path]:
 
 def _metadata_file(run: Path) -> Path | None:
     """The metadata of the run in that folder: of all of it, where there are such."""
-    for name in ("metadata.json", "_metadata.json"):
+    for name in METADATA:
         if (run / name).is_file():
             return run / name
     return None
@@ -69,7 +73,7 @@ def metadata_of(run: Path | str) -> dict[str, Any] | None:
         Its metadata; that of a run that was killed is not `complete`. None where there is none, or none that can be
         read.
     """
-    for name in ("metadata.json", "_metadata.json"):
+    for name in METADATA:
         try:
             metadata = json.loads((Path(run) / name).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):  # not there, cut off, or nested without end
@@ -100,7 +104,22 @@ class Held:
     """Of each file, by its name. Of older traces there are none."""
 
 
+def digest_of(files: Sequence[str], checksums: Mapping[str, str], rows: int | None, complete: bool | None) -> str:
+    """A digest of the contents of a run, by its own word: the same where its files are the same."""
+    named = [[file, checksums.get(file)] for file in files]
+    return sha256(json.dumps([named, rows, complete]).encode()).hexdigest()[:32]
+
+
 _FILE: Final = re.compile(r"(signals|open)-\d+\.parquet")
+
+METADATA: Final = ("metadata.json", "_metadata.json")
+"""Of all of a run; and of one that goes on, or was cut off."""
+
+SIGNALS: Final = re.compile(r"signals-.*\.parquet").fullmatch
+"""Matches names of files that make a folder that of a run."""
+
+IS_TRACE: Final = re.compile(r"signals-.*\.parquet|open-\d+\.parquet").fullmatch
+"""Matches names of files with records."""
 
 
 def holds(run: Path | str) -> Held:
@@ -119,79 +138,153 @@ def holds(run: Path | str) -> Held:
         TraceError: The metadata is wrong, or files are not there; in one line.
     """
     folder = Path(run)
-    there = sorted(folder.glob("signals-*.parquet"))
-    path = _metadata_file(folder)
-    if path is None:
-        return Held(folder, _name_within(there) or _name_of(folder), _footprint(there), there, None, None, None)
     try:
-        metadata = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TraceError(f"{path}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
-    if not isinstance(metadata, dict):
-        raise TraceError(f"{path}: is no metadata of a run: should be an object, not {type(metadata).__name__}")
-    name = _of(path, metadata, "run", str) or _name_of(folder)
-    version = _of(path, metadata, "schema", int)
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        names = []
+    found = contents(str(folder), names, lambda name: (folder / name).open("rb"))
+    files = [folder / name for name in found.files]
+    return Held(folder, found.run, found.identity, files, found.rows, found.complete, found.watermark, found.checksums)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """As `Held`, of a folder of any file system: its files are names."""
+
+    run: str
+    identity: str
+    files: list[str]
+    rows: int | None
+    complete: bool | None
+    watermark: int | None
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def contents(folder: str, names: Iterable[str], opened: Callable[[str], Any]) -> Contents:
+    """The contents of the run in a folder of any file system.
+
+    Args:
+        folder: Its name, for errors; the last part may be the name of the run.
+        names: Of the files in it; others than those of a run are passed over.
+        opened: Opens a file of it for reading, by its name.
+
+    Returns:
+        The contents by its metadata.
+
+    Raises:
+        TraceError: As `holds` does.
+    """
+    known = {name for name in names if name in METADATA or IS_TRACE(name)}
+    there = sorted(name for name in known if SIGNALS(name))
+    path = next((name for name in METADATA if name in known), None)
+    if path is None:
+        name = _name_within(there, opened) or _name_of(folder)
+        return Contents(name, _footprint(there, opened), there, None, None, None)
+    metadata = _read(f"{folder}/{path}", path, opened)
+    at = f"{folder}/{path}"
+    name = _of(at, metadata, "run", str) or _name_of(folder)
+    version = _of(at, metadata, "schema", int)
     if version is not None and not 1 <= version <= SCHEMA:
         raise TraceError(
-            f"{path}: has schema {version}, and this version reads 1 to {SCHEMA}: judge the run with the version of"
+            f"{at}: has schema {version}, and this version reads 1 to {SCHEMA}: judge the run with the version of"
             " reactive_runtime that has recorded it, or a newer one"
         )
-    complete = _of(path, metadata, "complete", bool)
-    watermark = _of(path, metadata, "watermark", int)
-    identity = _of(path, metadata, "identity", dict)
-    files = _of(path, metadata, "files", dict)
-    checksums = _of(path, metadata, "checksums", dict)
+    rules = _of(at, metadata, "rules", int)
+    if rules is not None and rules > RULES_VERSION:
+        raise TraceError(
+            f"{at}: was recorded for version {rules} of the rules, and this version judges by {RULES_VERSION}: judge"
+            " the run with the version of reactive_runtime that has recorded it, or a newer one"
+        )
+    complete = _of(at, metadata, "complete", bool)
+    watermark = _of(at, metadata, "watermark", int)
+    identity = _of(at, metadata, "identity", dict)
     named = json.dumps(identity, sort_keys=True) if identity else ""
+    files = _of(at, metadata, "files", dict)
+    checksums = _of(at, metadata, "checksums", dict)
     if files is None:  # an earlier version has written it
         if complete is False:
             what = "was cut off, and does not say up to where its threads had come: it can't be judged"
             raise TraceError(f"{folder}: {what}")
-        rows = _of(path, metadata, "records", int)
-        return Held(folder, name, named or _footprint(there), there, rows, complete, None)
-    for file, rows in files.items():
-        if not _FILE.fullmatch(file) or type(rows) is not int or rows < 0:
-            raise TraceError(
-                f"{path}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
-            )
-        if checksums is not None and not isinstance(checksums.get(file), str):
-            raise TraceError(f"{path}: 'checksums' should have a text of {file!r}")
-        if not (folder / file).is_file():
-            raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
-    records, counted = _of(path, metadata, "records", int), sum(files.values())
-    if records not in (None, counted):
-        what = "a file was taken out or added"
-        raise TraceError(f"{path}: 'records' is {records:,}, and 'files' count {counted:,}: {what}")
-    surplus = [item.name for item in there if item.name not in files]
+        rows = _of(at, metadata, "records", int)
+        return Contents(name, named or _footprint(there, opened), there, rows, complete, None, {}, metadata)
+    counted = _counted(folder, at, metadata, files, checksums, known)
+    discarded = files.keys() | _discarded(at, metadata)
+    surplus = [item for item in there if item not in discarded]
     # Of a run that was killed: the last file may be there, and not yet be counted.
     if surplus and (
         complete or len(surplus) > 1 or any(surplus[0] < item for item in files if item.startswith("signals"))
     ):
-        raise TraceError(f"{folder / surplus[0]}: is not among the files that the run says it holds")
-    there = [folder / item for item in sorted(files)]
-    return Held(folder, name, named, there, counted, complete, watermark, checksums or {})
+        raise TraceError(f"{folder}/{surplus[0]}: is not among the files that the run says it holds")
+    held = sorted(files)
+    identity_of = named or _footprint(held, opened)
+    return Contents(name, identity_of, held, counted, complete, watermark, checksums or {}, metadata)
 
 
-def _of(path: Path, metadata: Mapping[str, Any], name: str, kind: type) -> Any:
+def _read(at: str, name: str, opened: Callable[[str], Any]) -> dict[str, Any]:
+    try:
+        with opened(name) as file:
+            metadata = json.loads(file.read().decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TraceError(f"{at}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
+    if not isinstance(metadata, dict):
+        raise TraceError(f"{at}: is no metadata of a run: should be an object, not {type(metadata).__name__}")
+    return metadata
+
+
+def _counted(
+    folder: str, at: str, metadata: Mapping[str, Any], files: Mapping[str, Any], checksums: Any, known: set[str]
+) -> int:
+    """How many records the files hold, by the metadata; TraceError where that can't be, or a file is not there."""
+    for file, rows in files.items():
+        if not _FILE.fullmatch(file) or type(rows) is not int or rows < 0:
+            raise TraceError(f"{at}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}")
+        if checksums is not None and not isinstance(checksums.get(file), str):
+            raise TraceError(f"{at}: 'checksums' should have a text of {file!r}")
+        if file not in known:
+            raise TraceError(f"{folder}/{file}: is not there, and the run says that it holds {rows:,} records")
+    records = _of(at, metadata, "records", int)
+    counted: int = sum(files.values())
+    if records not in (None, counted):
+        what = "a file was taken out or added"
+        raise TraceError(f"{at}: 'records' is {records:,}, and 'files' count {counted:,}: {what}")
+    return counted
+
+
+def _discarded(path: str, metadata: Mapping[str, Any]) -> frozenset[str]:
+    """The files beside those that the run holds that are no part of it: what compacts a run has them there."""
+    names = _of(path, metadata, "discarded", list) or []
+    for name in names:
+        if not isinstance(name, str) or not _FILE.fullmatch(name) or name in metadata["files"]:
+            raise TraceError(
+                f"{path}: 'discarded' should be names of files that the run does not hold, and has {name!r}"
+            )
+    return frozenset(names)
+
+
+def _of(path: str, metadata: Mapping[str, Any], name: str, kind: type) -> Any:
     value = metadata.get(name)
     if value is not None and type(value) is not kind:
         raise TraceError(f"{path}: {name!r} should be {_KINDS[kind]}, and is {str(value)[:80]!r}")
     return value
 
 
-_KINDS: Final = {str: "a text", bool: "true or false", int: "a whole number", dict: "an object"}
+_KINDS: Final = {str: "a text", bool: "true or false", int: "a whole number", dict: "an object", list: "a list"}
 
 
-def _name_of(folder: Path) -> str:
-    return folder.name.removeprefix("run=")
+def _name_of(folder: str) -> str:
+    return folder.rstrip("/").rpartition("/")[2].removeprefix("run=")
 
 
-def _name_within(files: Sequence[Path]) -> str | None:
+def _name_within(files: Sequence[str], opened: Callable[[str], Any]) -> str | None:
     """The name that the records have, where the footers say one."""
     pa, parquet = arrow()
     names: set[str] = set()
     for file in files:
         try:
-            footer = parquet.read_metadata(file)
+            with opened(file) as data:
+                footer = parquet.read_metadata(data)
             at = footer.schema.names.index("run")
             for n in range(footer.num_row_groups):
                 within = footer.row_group(n).column(at).statistics
@@ -201,18 +294,23 @@ def _name_within(files: Sequence[Path]) -> str | None:
     return names.pop() if len(names) == 1 and all(isinstance(name, str) for name in names) else None
 
 
-def _footprint(files: Iterable[Path]) -> str:
+def _footprint(files: Iterable[str], opened: Callable[[str], Any]) -> str:
     """Of a trace that says nothing of itself: its footers, which have sizes and statistics of all there is."""
     digest = sha256()
-    for file in files:
-        with file.open("rb") as opened:
-            opened.seek(0, os.SEEK_END)
-            opened.seek(-min(opened.tell(), 1 << 16), os.SEEK_END)
-            digest.update(file.name.encode() + opened.read())
+    for name in files:
+        with opened(name) as file:
+            file.seek(0, os.SEEK_END)
+            size = file.tell()
+            file.seek(size - min(size, 1 << 16))
+            digest.update(name.encode() + file.read())
     return digest.hexdigest()
 
 
-def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], object]) -> list[Held]:
+def different_runs(
+    folders: Iterable[Path],
+    skipped: Callable[[TraceError], object],
+    note: Callable[[str], object] | None = None,
+) -> list[Held]:
     """What the runs in these folders hold, each run once, however many of the folders are copies of it.
 
     Of copies, one that is whole is taken before one that is damaged or was cut off.
@@ -220,6 +318,7 @@ def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], obje
     Args:
         folders: The folders of the runs.
         skipped: Called for each run that can't be judged: its metadata is wrong, or another run has its name.
+        note: Called with a line on each folder that is a copy of another.
 
     Returns:
         What each run holds.
@@ -233,11 +332,22 @@ def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], obje
         else:
             copies.setdefault(held.identity, []).append(held)
     names: dict[str, Held] = {}
-    for held in [_best(of, skipped) for of in copies.values()]:
+    best = {identity: _best(of, skipped) for identity, of in copies.items()}
+    if note is not None:
+        for identity, of in copies.items():
+            for held in of:
+                if held is not best[identity]:
+                    note(copy_of(held.folder, best[identity].folder))
+    for held in best.values():
         other = names.setdefault(held.run, held)
         if other is not held:
             skipped(TraceError(f"{held.folder}: another run of that name is in {other.folder}: judge them one by one"))
     return list(names.values())
+
+
+def copy_of(folder: Path | str, other: Path | str) -> str:
+    """The line on a copy."""
+    return f"{folder}: is a copy of the run in {other}, which is judged once"
 
 
 def _best(copies: list[Held], skipped: Callable[[TraceError], object]) -> Held:
@@ -373,6 +483,15 @@ def _check(file: Path) -> int:
     pa, parquet = arrow()
     try:
         footer = parquet.read_metadata(file)
+    except (OSError, pa.ArrowException) as error:
+        raise _unread(file, error) from error
+    return check_footer(file, footer)
+
+
+def check_footer(file: Path | str, footer: Any) -> int:
+    """How many records it has by its footer; TraceError where that is no trace's, or of a newer schema."""
+    pa, _ = arrow()
+    try:
         found = footer.schema.to_arrow_schema()
     except (OSError, pa.ArrowException) as error:
         raise _unread(file, error) from error
@@ -419,5 +538,5 @@ def _records(file: Path) -> list[Record]:
         raise TraceError(f"{file}: {error}") from error
 
 
-def _unread(file: Path, error: Exception) -> TraceError:
+def _unread(file: Path | str, error: Exception) -> TraceError:
     return TraceError(f"{file}: is no whole Parquet file ({next(iter(str(error).splitlines()), '')})")

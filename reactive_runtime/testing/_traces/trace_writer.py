@@ -17,6 +17,7 @@ from reactive_runtime.errors import TraceError
 from reactive_runtime.testing._buffers import Chunk
 from reactive_runtime.testing._recorder import Recorder
 from reactive_runtime.testing._records import SubscriptionMetadata
+from reactive_runtime.testing._rule_checks import RULES_VERSION
 from reactive_runtime.testing._traces.trace_columns import (
     SCHEMA,
     arrow,
@@ -149,6 +150,7 @@ class TraceWriter:
             "run": run,
             "identity": {"host": platform.node(), "process": os.getpid(), "random": secrets.token_hex(8)},
             "schema": SCHEMA,
+            "rules": RULES_VERSION,
             "started": now.isoformat(timespec="seconds"),
             "python": platform.python_version(),
             "machine": _machine(),
