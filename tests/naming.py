@@ -15,7 +15,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
-from reactive_runtime import Flow, KillSwitch, Listener, Metrics, Valve, executors, hot, subscribers
+from reactive_runtime import (
+    Bulkhead,
+    CircuitBreaker,
+    Flow,
+    KillSwitch,
+    Listener,
+    Metrics,
+    Valve,
+    executors,
+    hot,
+    subscribers,
+)
 from reactive_runtime.executors import VirtualTimeExecutor
 
 __all__ = ["SKIPPED", "WRONG", "Called", "calls", "wrong_calls"]
@@ -28,6 +39,8 @@ VALID: dict[str, Any] = {
     "clock": VirtualTimeExecutor(),
     "switch": KillSwitch(),
     "valve": Valve(),
+    "bulkhead": Bulkhead(1),
+    "breaker": CircuitBreaker(),
     "listener": Listener(),
     "metrics": Metrics(),
     "queue": queue.SimpleQueue(),
@@ -109,7 +122,7 @@ def valid(parameter: inspect.Parameter) -> object:
 
 SKIPPED = {
     "from_dataframe", "from_stream", "to_spark",  # their own tests have a session
-    "block", "run", "for_each", "to_future", "to_queue", "subscribe", "iterate", "iterate_async", "explain",
+    "block", "run", "for_each", "to_file", "to_future", "to_queue", "subscribe", "iterate", "iterate_async", "explain",
 }  # fmt: skip
 """Not called with valid arguments here: they run the flow."""
 

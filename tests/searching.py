@@ -12,9 +12,10 @@ import pytest
 from reactive_runtime.explore import Result
 from reactive_runtime.explore._schedule.carriers import greenlets_run
 
-__all__ = ["ENGINES", "NIGHT", "by_day", "holds_with_few_preemptions", "one_pair_each_by_day"]
+__all__ = ["ENGINES", "NIGHT", "by_day", "each_of_both_by_day", "holds_with_few_preemptions", "one_pair_each_by_day"]
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 NIGHT = "EXPLORE_SCHEDULES" in os.environ
 """Whether this is the nightly run (`make nightly PART=explore`)."""
@@ -29,6 +30,14 @@ ENGINES = ["threads", "greenlets"] if greenlets_run() else ["threads"]
 def by_day(step: int, cases: Iterable[T]) -> list[T]:
     """One of each `step` cases, the first among them; at night all."""
     return list(cases)[:: 1 if NIGHT else step]
+
+
+def each_of_both_by_day(rows: Sequence[T], columns: Sequence[U]) -> list[tuple[T, U]]:
+    """The pairs of two lists: by day as few as have each row and each column, at night all."""
+    if NIGHT:
+        return list(product(rows, columns))
+    longest = range(max(len(rows), len(columns)))
+    return [(rows[at % len(rows)], columns[at % len(columns)]) for at in longest]
 
 
 def one_pair_each_by_day(cases: Iterable[Any], others: Sequence[Any]) -> list[Any]:

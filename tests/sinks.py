@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from reactive_runtime import MAX_DEMAND, Subscription
+from reactive_runtime._core.runtime import eventloop
 
 PATIENCE = 60.0
 """Seconds that a test waits for what must happen. Nothing is ever asserted about how long it took."""
@@ -19,6 +21,15 @@ def until(what: Callable[[], bool]) -> None:
             return
         threading.Event().wait(0.01)
     raise AssertionError("it did not come to that")
+
+
+def settle(pool: Executor, workers: int) -> None:
+    """Wait until what flows have left to the pool, of so many workers, and to the event loop of coroutines is done."""
+    for _ in range(3):  # each thread of the pool does something else
+        barrier = threading.Barrier(workers)
+        for done in [pool.submit(barrier.wait, PATIENCE) for _ in range(workers)]:
+            done.result()
+    assert eventloop.wait_until_ended(PATIENCE), "a coroutine still runs"
 
 
 class Sink:
@@ -85,6 +96,18 @@ class Sink:
         assert end[0] == "on_error", end
         error: BaseException = end[1]
         return error
+
+
+def submit_until(pool: Executor, inside: threading.Event) -> None:
+    """Let `pool.submit` return when a task is `inside`: a limit that begins then is not over before, on any machine."""
+    submit = pool.submit
+
+    def submitted(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = submit(fn, *args, **kwargs)
+        assert inside.wait(PATIENCE), "no task has come there"
+        return future
+
+    pool.submit = submitted  # type: ignore[method-assign]
 
 
 class Numbers:

@@ -57,13 +57,14 @@ MODULES = [
 ]
 
 
+@pytest.mark.timeout(300)  # a session of Spark, or an exhaustive search, beside other tests
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
 def test_an_example_of_the_docs_runs_and_prints_what_is_shown(code: str, output: str, tmp_path: Path) -> None:
     """From a file, as a reader runs it: the explorer, and some errors, look at the source. Nothing is left open."""
     file = tmp_path / "example.py"
     file.write_text(code)
     command = [sys.executable, "-X", "dev", "-W", "error", str(file)]
-    done = subprocess.run(command, cwd=Path.cwd(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=Path.cwd(), capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == output
     assert "ResourceWarning" not in done.stderr

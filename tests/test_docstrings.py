@@ -15,7 +15,7 @@ ORDER = ("Args", "Returns", "Yields", "Raises", "Demand", "Cancellation", "Threa
 OF_A_MEMBER = {"Returns", "Demand", "Cancellation", "Thread", "Example", "Origin"}
 """What each source, operator and sink of `Flow` says; and `Args` and `Raises`, where it has arguments."""
 
-TAKE_ANYTHING = {"contains", "first", "last"}
+TAKE_ANYTHING = {"contains", "first", "last", "single"}
 """Members whose arguments may be any value: a call of them raises nothing."""
 
 MEMBERS = members()

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -265,3 +266,33 @@ def test_what_only_a_build_can_be_says_what_it_takes(tmp_path: Path) -> None:
 def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
     assert ".ci/check pages" in planned(tmp_path, "ready", "check")
     assert "tests/test_docs.py -k type_checkers" in (ROOT / ".ci/check").read_text()
+
+
+ENDS_ITS_WORKER = """
+import os, pytest
+@pytest.mark.parametrize("n", range(40))
+def test_alone(n):
+    if n == 17:
+        os._exit(1)
+"""
+
+
+def test_one_that_ends_its_worker_fails_once_and_the_others_go_on(tmp_path: Path) -> None:
+    for name in ("conftest.py", "released.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / name)
+    (tmp_path / "test_ends.py").write_text(ENDS_ITS_WORKER)
+    command = [sys.executable, "-m", "pytest", "--dist", "loadgroup", "--numprocesses", "2", "test_ends.py"]
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=100, check=False)
+    assert "1 failed, 39 passed" in done.stdout, done.stdout + done.stderr
+
+
+SCRIPTS = [path for path in sorted(Path(".ci").iterdir()) if path.is_file() and b"bash" in path.read_bytes()[:30]]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_can_be_parsed(script: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    done = subprocess.run([bash, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -18,7 +18,7 @@ from connections.parties import Here, Listener
 from reactive_runtime import Emitter, Flow, hooks
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.explore import explore
-from reactive_runtime.hot import EmitResult, SubmissionPublisher
+from reactive_runtime.hot import EmitResult, PublishProcessor, SubmissionPublisher
 
 # -- create --------------------------------------------------------------------------------------------------------
 
@@ -418,3 +418,16 @@ def test_a_future_that_takes_no_callback_fails_the_flow() -> None:
 def test_a_pool_is_not_kept_waiting() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert Flow.from_future(pool.submit(lambda: 7)).block(timeout=PATIENCE) == 7
+
+
+def test_an_element_that_is_refused_wakes_no_reader() -> None:
+    hot: PublishProcessor[int] = PublishProcessor(capacity=1)
+    sink = Sink()
+    Flow.merge(hot, Flow.never()).subscribe(sink)
+    hot.subscribe(Sink(demand=0))
+    assert hot.emit(1) is EmitResult.OK
+    parked = dict(hot._multicaster._parked)
+    assert hot.emit(2) is EmitResult.OVERFLOW
+    assert sink.elements == [1]
+    assert parked
+    assert hot._multicaster._parked == parked

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from explore.racing import Hand
-from searching import holds_with_few_preemptions
+from searching import each_of_both_by_day, holds_with_few_preemptions
 
 from connections.parties import Here
 from reactive_runtime import Disposable, Flow
@@ -172,8 +172,13 @@ def finish(driven: Driven) -> None:
             assert item.completed or item.error is not None, "neither an end, nor a cancel"
 
 
-CASES = [(kind, race) for kind in KINDS for race in RACES]
-CASES += [(kind, race) for kind in ("publish", "replay") for race in BY_HAND]
+CASES = each_of_both_by_day(list(KINDS), list(RACES))
+CASES += each_of_both_by_day(["publish", "replay"], list(BY_HAND))
+
+
+def test_each_kind_and_each_race_is_among_them() -> None:
+    assert {kind for kind, _ in CASES} == set(KINDS)
+    assert {race for _, race in CASES} == set(RACES | BY_HAND)
 
 
 @pytest.mark.parametrize(("kind", "race"), CASES, ids=[f"{kind}-{race}" for kind, race in CASES])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from datetime import timedelta
 from decimal import Decimal
 from typing import assert_type
 
 from models.running import Entry
 
-from declared.kinds import Declared, Plain, Typed, case
+from declared.kinds import Declared, Plain, Race, Typed, case
 from declared.values import ALL, add, f, odd, text
 from docs._site.recording import Example
 from reactive_runtime import Flow
@@ -48,6 +49,27 @@ DECLARED: Declared = {
         ),
         Example("a.to_dict(lambda n: n * n)", "12|"),
     ],
+    "sort": [
+        case(lambda f: f.sort(key=lambda n: -n), ALL[::-1]),
+        case(lambda f: f.sort(reverse=True, capacity=3), ALL[::-1], variant="on disk"),
+        Entry(
+            lambda f, p: f.sort(key=lambda item: item.value),
+            by_end=lambda xs, end: sorted(xs, key=lambda item: item.value) if end == "complete" else [],
+            most=lambda a, n: 99,
+        ),
+        Entry(
+            lambda f, p: f.sort(key=lambda item: item.value, reverse=True, capacity=2),
+            by_end=lambda xs, end: sorted(xs, key=lambda item: item.value, reverse=True) if end == "complete" else [],
+            most=lambda a, n: 99,
+            variant="on disk",
+        ),
+        Plain(lambda f, k: f.sort(key=lambda n: n % 3), lambda xs, k: sorted(xs, key=lambda n: n % 3)),
+        Plain(lambda f, k: f.sort(capacity=k + 1), lambda xs, k: sorted(xs), variant="on disk"),
+        Race(lambda a: a.sort()),
+        Race(lambda a: a.sort(capacity=1), variant="on disk"),
+        Typed(lambda: (assert_type(f.sort(), Flow[int]), assert_type(f.sort(key=text), Flow[int]))),
+        Example("a.sort()", "312|", demand=1),
+    ],
     "count": [
         case(lambda f: f.count(), [10]),
         Plain(lambda f, k: f.count(), lambda xs, k: [len(xs)]),
@@ -65,6 +87,19 @@ DECLARED: Declared = {
             )
         ),
         Example("a.sum()", "123|"),
+    ],
+    "average": [
+        case(lambda f: f.average(), [4.5]),
+        Plain(lambda f, k: f.average(), lambda xs, k: [sum(xs) / len(xs)] if xs else []),
+        Typed(
+            lambda: (
+                assert_type(f.average(), Flow[float]),
+                assert_type(Flow.just(0.5).average(), Flow[float]),
+                assert_type(Flow.just(Decimal(1)).average(), Flow[Decimal]),
+                assert_type(Flow.just(timedelta(1)).average(), Flow[timedelta]),
+            )
+        ),
+        Example("a.average()", "126|"),
     ],
     "min": [
         case(lambda f: f.min(key=lambda n: -n), [9]),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import assert_type
+
 from models.running import POOL, Entry
 from models.scripts import Made
-from models.timed import Buffer, Drop, Killed, Latest, Pausable, Timed
+from models.timed import Buffer, Conflate, Drop, Killed, Latest, Pausable, Timed
 
-from declared.kinds import Case, Declared, OnPool, Race, case
+from declared.kinds import Case, Declared, OnPool, Race, Typed, case
 from declared.modelling import BrokenError, ahead, breaking, breaks, even, keeping, made, passing
-from declared.values import ALL, plus, shared
+from declared.values import ALL, add, f, plus, shared
 from docs._site.recording import Example
 from reactive_runtime import Flow, KillSwitch, Valve
 
@@ -79,6 +81,14 @@ DECLARED: Declared = {
             pause=1,
             note="At most 2 elements wait; 2 and 3 are dropped.",
         ),
+    ],
+    "conflate": [
+        case(lambda f: f.conflate(lambda n: [n], lambda kept, n: [*kept, n]).flatten(), ALL),
+        Entry(lambda f, p: f.conflate(lambda item: [item], lambda kept, item: [*kept, item]).flatten()),
+        Timed(lambda f, s: f.conflate(lambda item: [item], lambda kept, item: [*kept, item]), Conflate),
+        Race(lambda a: a.conflate(lambda n: n, lambda total, n: total + n)),
+        Typed(lambda: assert_type(f.conflate(float, add), Flow[float])),
+        Example("a.conflate(lambda n: n, lambda total, n: total + n)", "123-4-56|", demand=1, pause=2),
     ],
     "on_overflow_drop": [
         case(lambda f: f.on_overflow_drop(), ALL, lossy=True),

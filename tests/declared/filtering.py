@@ -86,6 +86,33 @@ DECLARED: Declared = {
         Typed(lambda: (assert_type(f.last(), Flow[int]), assert_type(f.last("a"), Flow[int | str]))),
         Example("a.last()", "123|"),
     ],
+    "single": [
+        case(lambda f: f.take(1).single(), [0], survives=[0]),
+        case(lambda f: f.filter(lambda n: n > 9_999).single(7), [7], variant="by default"),
+        Entry(
+            lambda f, p: f.single(number(1)),
+            by_end=lambda xs, end: (xs or [number(1)]) if end == "complete" and len(xs) < 2 else [],
+            end=lambda xs, end: "error" if len(xs) > 1 else end,
+            most=lambda a, n: 2,
+            fails=ValueError,
+            eats=None,
+        ),
+        Plain(lambda f, k: f.take(1).single(k), lambda xs, k: xs[:1] or [k]),
+        Typed(lambda: (assert_type(f.single(), Flow[int]), assert_type(f.single("a"), Flow[int | str]))),
+        Example("a.single()", "-1-|"),
+    ],
+    "take_last": [
+        case(lambda f: f.take_last(3), [7, 8, 9]),
+        Entry(lambda f, p: f.take_last(2), by_end=lambda xs, end: xs[-2:] if end == "complete" else [], eats=None),
+        Plain(lambda f, k: f.take_last(k), lambda xs, k: xs[-k:] if k else []),
+        Example("a.take_last(2)", "12345|", demand=1),
+    ],
+    "skip_last": [
+        case(lambda f: f.skip_last(3), list(range(7))),
+        Entry(lambda f, p: f.skip_last(2), lambda xs: xs[:-2], most=lambda a, n: a + 2),
+        Plain(lambda f, k: f.skip_last(k), lambda xs, k: xs[: len(xs) - k] if k < len(xs) else []),
+        Example("a.skip_last(2)", "12345|", demand=1),
+    ],
     "element_at": [
         case(lambda f: f.element_at(2), [2], survives=[2]),
         Plain(lambda f, k: f.element_at(k, -1), lambda xs, k: [xs[k] if k < len(xs) else -1]),

@@ -14,6 +14,7 @@ from typing import Any
 from models.running import Entry, Items, Place
 from models.scripts import Item, Made
 
+from declared.values import queue_with
 from reactive_runtime import Flow
 
 
@@ -81,6 +82,24 @@ def chunks(items: list[Any], n: int) -> list[list[Any]]:
 def full(items: Items, end: str, n: int) -> list[list[Any]]:
     """Lists of n; one that is not full comes with a completion only."""
     return [chunk for chunk in chunks(items, n) if end == "complete" or len(chunk) == n]
+
+
+def strided(items: list[Any], end: str, n: int, skip: int) -> list[list[Any]]:
+    """Lists of n that begin at every `skip`-th; those that are not full come with a completion only."""
+    made = [items[i : i + n] for i in range(0, len(items), skip)]
+    return [chunk for chunk in made if end == "complete" or len(chunk) == n]
+
+
+def cut(items: list[Any], end: str, ends: Callable[[Any], bool], *, before: bool = False) -> list[list[Any]]:
+    """Lists that end behind, or before, the elements that `ends` is true for."""
+    made: list[list[Any]] = [[]]
+    for item in items:
+        if before and ends(item):
+            made.append([])
+        made[-1].append(item)
+        if not before and ends(item):
+            made.append([])
+    return [chunk for chunk in (made if end == "complete" else made[:-1]) if chunk]
 
 
 def exactly(asked: int, passed: int) -> int:
@@ -170,6 +189,17 @@ def async_of(xs: list[int]) -> Flow[Any]:
     return Flow.from_async(elements, prefetch=2)
 
 
+def coroutine_of(xs: list[int]) -> Flow[Any]:
+    async def total() -> int:
+        return sum(xs)
+
+    return Flow.from_coroutine(total)
+
+
+def queue_of(xs: list[int]) -> Flow[Any]:
+    return Flow.from_queue(queue_with(*xs, "end"), end="end")
+
+
 def create_of(overflow: Any) -> Callable[[list[int]], Flow[Any]]:
     def begin(xs: list[int]) -> Flow[Any]:
         def push(emitter: Any) -> None:
@@ -220,3 +250,16 @@ def all_run(flow: Flow[int]) -> list[int]:
     got: list[int] = []
     flow.do_on_next(got.append).run(timeout=PATIENCE)
     return got
+
+
+def all_written(flow: Flow[int]) -> list[int]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "numbers.txt")
+        try:
+            lines = flow.map(str).to_file(file, timeout=PATIENCE)
+        except BaseException:
+            assert list(Path(folder).iterdir()) == []
+            raise
+        written = [int(line) for line in file.read_text().splitlines()]
+        assert lines == len(written)
+        return written

@@ -10,7 +10,7 @@ from typing import assert_type
 from models.running import Entry
 
 from declared.kinds import Case, Declared, SinkCase, SinkModel, Typed, Without
-from declared.modelling import PATIENCE, all_awaited, all_each, all_queued, all_run
+from declared.modelling import PATIENCE, all_awaited, all_each, all_queued, all_run, all_written
 from declared.values import awaited, ends_with_a_word, ends_with_none, f
 from docs._site.recording import Example
 
@@ -51,6 +51,11 @@ DECLARED: Declared = {
         SinkCase(lambda flow: flow.for_each(int, timeout=30)),
         SinkModel(all_each),
         Example("a.for_each(say)", "123|", sink=True),
+    ],
+    "to_file": [
+        SinkCase(all_written),
+        SinkModel(all_written),
+        Without(Example, "it writes a file; what it asks for is as with `for_each`"),
     ],
     "iterate": [
         SinkCase(lambda flow: list(flow.iterate(prefetch=1))),

@@ -11,8 +11,24 @@ from models.running import Entry
 from models.timed import PERIOD, Timed, Timer, Waiting, interval
 
 from declared.kinds import Case, Declared, OnPool, Race, SourceCase, SourceModel, Typed, Without
-from declared.modelling import as_given, async_of, create_of, file_of, future_of, nothing
-from declared.values import ALL, FAILED, done, f, numbers, numbers_async, pool, pushed, pushed_on_a_pool, same
+from declared.modelling import as_given, async_of, coroutine_of, create_of, file_of, future_of, nothing, queue_of
+from declared.values import (
+    ALL,
+    FAILED,
+    done,
+    ends_with_a_word,
+    ends_with_none,
+    f,
+    numbers,
+    numbers_async,
+    pool,
+    pushed,
+    pushed_on_a_pool,
+    queue_with,
+    same,
+    seven,
+    shared,
+)
 from docs._site.recording import Example
 from reactive_runtime import Flow
 from reactive_runtime.executors import ScheduledExecutor
@@ -113,6 +129,26 @@ DECLARED: Declared = {
         SourceModel(async_of, as_given),
         Typed(lambda: assert_type(Flow.from_async(numbers_async), Flow[int])),
         Example("Flow.from_async(counted, prefetch=2)", demand=2, waits=True),
+    ],
+    "from_coroutine": [
+        SourceCase(lambda p: Flow.from_coroutine(seven), [7]),
+        SourceModel(coroutine_of, lambda xs: [sum(xs)]),
+        Typed(lambda: assert_type(Flow.from_coroutine(seven), Flow[int])),
+        Example("Flow.from_coroutine(answer)", demand=1, waits=True),
+    ],
+    "from_queue": [
+        SourceCase(lambda p: Flow.from_queue(queue_with(*ALL, None)), ALL),
+        SourceModel(queue_of, as_given),
+        OnPool(shared(lambda p: Flow.from_queue(queue_with(0, 1, None)).subscribe_on(p)), 2),
+        Typed(
+            lambda: (
+                assert_type(Flow.from_queue(ends_with_none), Flow[int]),
+                assert_type(Flow.from_queue(ends_with_a_word, end="over"), Flow[int | str]),
+            )
+        ),
+        Example(
+            "Flow.from_queue(numbers).subscribe_on(io)", demand=2, note="The queue holds 1, 2, 3, and None for the end."
+        ),
     ],
     "create": [
         SourceCase(lambda p: Flow.create(pushed), ALL),

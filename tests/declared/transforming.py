@@ -9,7 +9,21 @@ from models.running import Entry
 from models.scripts import Made
 
 from declared.kinds import Declared, Plain, Typed, Without, case
-from declared.modelling import all_made, breaking, breaks, calls, even, exactly, full, made, number, passing, whole
+from declared.modelling import (
+    all_made,
+    breaking,
+    breaks,
+    calls,
+    cut,
+    even,
+    exactly,
+    full,
+    made,
+    number,
+    passing,
+    strided,
+    whole,
+)
 from declared.values import ALL, add, emitted, f, odd, plus, rows, text, times
 from docs._site.recording import Example
 from reactive_runtime import Flow
@@ -90,7 +104,49 @@ DECLARED: Declared = {
         case(lambda f: f.batch(4), [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
         Entry(lambda f, p: f.batch(2), by_end=lambda xs, end: full(xs, end, 2)),
         Plain(lambda f, k: f.batch(k + 1), lambda xs, k: [xs[i : i + k + 1] for i in range(0, len(xs), k + 1)]),
+        case(lambda f: f.batch(4, skip=3), [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9], [9]], variant="overlapping"),
+        case(lambda f: f.batch(2, skip=4), [[0, 1], [4, 5], [8, 9]], variant="with gaps"),
+        Entry(
+            lambda f, p: f.batch(3, skip=2),
+            by_end=lambda xs, end: strided(xs, end, 3, 2),
+            eats=None,
+            most=lambda a, n: 2 * a + 1,
+            variant="overlapping",
+        ),
+        Entry(
+            lambda f, p: f.batch(2, skip=3),
+            by_end=lambda xs, end: strided(xs, end, 2, 3),
+            eats=lambda item: item.number % 3 == 2,
+            most=lambda a, n: 3 * a,
+            variant="with gaps",
+        ),
+        Plain(
+            lambda f, k: f.batch(3, skip=k + 1),
+            lambda xs, k: [xs[i : i + 3] for i in range(0, len(xs), k + 1)],
+            variant="skip",
+        ),
         Example("a.batch(2)", "12345|", demand=1),
+    ],
+    "buffer_until": [
+        case(lambda f: f.buffer_until(lambda n: n % 4 == 3), [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
+        case(
+            lambda f: f.buffer_until(lambda n: n % 4 == 3, cut_before=True),
+            [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]],
+            variant="before",
+        ),
+        Entry(lambda f, p: f.buffer_until(even), by_end=lambda xs, end: cut(xs, end, even)),
+        Entry(
+            lambda f, p: f.buffer_until(even, cut_before=True),
+            by_end=lambda xs, end: cut(xs, end, even, before=True),
+            variant="before",
+        ),
+        Plain(lambda f, k: f.buffer_until(lambda n: n > k), lambda xs, k: cut(xs, "complete", lambda n: n > k)),
+        Plain(
+            lambda f, k: f.buffer_until(lambda n: n > k, cut_before=True),
+            lambda xs, k: cut(xs, "complete", lambda n: n > k, before=True),
+            variant="before",
+        ),
+        Example("a.buffer_until(lambda n: n % 2 == 0)", "12345|", demand=1),
     ],
     "buffer": [
         case(lambda f: f.buffer(5), [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]),
@@ -125,5 +181,11 @@ DECLARED: Declared = {
         calls(lambda f, p: f.transform(lambda entry: entry.map(made)), exactly),
         Typed(lambda: assert_type(f.transform(lambda flow: flow.map(text)), Flow[str])),
         Example("a.transform(lambda flow: flow.skip(1).map(str))", "123|", demand=1),
+    ],
+    "with_context": [
+        case(lambda f: f.with_context(lambda item: item.map(plus)), list(range(1, 11))),
+        calls(lambda f, p: f.with_context(lambda entry: entry.map(made)), exactly),
+        Typed(lambda: assert_type(f.with_context(lambda flow: flow.map(text)), Flow[str])),
+        Example("a.with_context(lambda flow: flow.filter(lambda n: n > 1).map(str))", "123|", demand=1),
     ],
 }

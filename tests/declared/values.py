@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from reactive_runtime import Flow
+from reactive_runtime import DeadLetter, Flow
 from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import PublishProcessor
 
 ALL = list(range(10))
 """The elements of the source of a case."""
@@ -37,6 +38,17 @@ def odd(n: int) -> bool:
     return n % 2 == 1
 
 
+def whole_third(n: int) -> int:
+    """A third of `n`. It fails for a number that is no multiple of three."""
+    if n % 3:
+        raise ValueError(f"{n} is no multiple of three")
+    return n // 3
+
+
+def set_aside(letter: DeadLetter) -> None:
+    """A receiver of dead letters."""
+
+
 def emitted(n: int, emit: Callable[[int], None]) -> None:
     for _ in range(n % 3):
         emit(n)
@@ -46,6 +58,17 @@ def done(value: Any) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_result(value)
     return future
+
+
+def queue_with(*items: Any) -> queue.Queue[Any]:
+    filled: queue.Queue[Any] = queue.Queue()
+    for item in items:
+        filled.put(item)
+    return filled
+
+
+async def seven() -> int:
+    return 7
 
 
 def pushed(emitter: Any) -> None:
@@ -104,6 +127,7 @@ clock = VirtualTimeExecutor()
 f = Flow.range(3)
 words = Flow.just("a")
 rows: Flow[tuple[Any, ...]] = Flow.empty()
+letters: PublishProcessor[DeadLetter] = PublishProcessor()
 ends_with_none: queue.Queue[int | None] = queue.Queue()
 ends_with_a_word: queue.Queue[int | str] = queue.Queue()
 

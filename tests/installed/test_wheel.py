@@ -16,9 +16,12 @@ COMMANDS = {
     "stress": [],
     "verify": ["runs"],
     "report": ["runs"],
+    "compact": ["runs"],
     "prune": ["runs", "--nights", "1"],
     "tck": ["program:publisher"],
     "explore": ["program:lost"],
+    "ps": ["1"],
+    "top": ["1"],
 }
 """Arguments with which each command does its work, where everything is installed."""
 
@@ -124,11 +127,13 @@ def test_without_extras_the_bridge_to_spark_names_its_own(bare: Path, folder: Pa
     ("arguments", "package", "extra"),
     [
         (["stress", "--list"], "numpy", "cli"),
+        (["compact", "runs"], "numpy", "cli"),
         (["verify", "runs"], "pyspark", "spark"),
         (["report", "runs"], "jinja2", "report"),
         (["explore", "program:lost", "--engine", "greenlets"], "greenlet", "greenlet"),
         (["explore", "program:lost", "--svg", "lost.svg"], "jinja2", "report"),
         (["explore", "program:lost", "--play"], "textual", "play"),
+        (["top", "1"], "textual", "play"),
     ],
     ids=lambda item: " ".join(item[::2]) if isinstance(item, list) else item,
 )
@@ -152,7 +157,8 @@ def test_with_typer_alone_the_others_do_their_work(
 ) -> None:
     done = run(with_typer / "reactive-runtime", *arguments, cwd=folder)
     assert done.returncode == status, done.stdout + done.stderr
-    progress = re.compile(r" +check \d+ of \d+, .*")  # of the kit, on a machine where it takes longer
+    # Of the kit and the explorer, on a machine where they take longer.
+    progress = re.compile(r" +check \d+ of \d+, .*|explore: rewriting \d+ files .*")
     assert [line for line in done.stderr.splitlines() if not progress.fullmatch(line)] == []
 
 
@@ -175,7 +181,7 @@ def test_with_the_extra_cli_what_needs_more_says_so_before_any_work(
 
 @pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
 def test_the_scenarios_run_from_a_bare_folder(with_cli: Path, folder: Path, pool: str) -> None:
-    load = ["range_on_the_callers", "merged", "--seconds", "3", "--threads", "2", "--seed", "1", "--pool", pool]
+    load = ["range_on_the_callers", "merged", "--seconds", "6", "--threads", "2", "--seed", "1", "--pool", pool]
     done = run(with_cli / "reactive-runtime", "stress", *load, "--verify", "--engine", "local", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 scenarios" in done.stdout

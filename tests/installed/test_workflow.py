@@ -110,7 +110,22 @@ def test_each_python_of_the_classifiers_has_a_job() -> None:
 
 
 def test_what_contributors_need_is_not_published() -> None:
-    assert set(PROJECT["project"]["optional-dependencies"]) == {"cli", "spark", "jvm", "report", "greenlet", "play"}
+    extras = {
+        "cli",
+        "spark",
+        "jvm",
+        "report",
+        "greenlet",
+        "play",
+        "otel",
+        "postgres",
+        "redis",
+        "kafka",
+        "nats",
+        "http",
+        "files",
+    }
+    assert set(PROJECT["project"]["optional-dependencies"]) == extras
     assert {"test", "dev"} <= set(PROJECT["dependency-groups"])
 
 

@@ -15,14 +15,20 @@ from reactive_runtime import Flow
 from reactive_runtime.interop import _java_values
 
 
-def java_threads() -> set[str]:
-    """The threads that Java knows and that run none of its code, by number and name.
+class Kept(threading.local):
+    """A value that a thread keeps to its end. A thread drops its values in the order in which they came."""
 
-    A thread of Python's runs none between its calls.
-    RxJava, Reactor and Pekko start threads of their own whenever they like: those always run some.
-    """
-    stacks = dict(java_thread().getAllStackTraces())
-    return {f"{thread.getId()} {thread.getName()}" for thread, frames in stacks.items() if not len(frames)}
+    view: Any = None
+
+
+class Leaving:
+    """Looks, where a thread drops it, whether Java knows that thread."""
+
+    def __init__(self, attached: list[bool]) -> None:
+        self._attached = attached
+
+    def __del__(self) -> None:
+        self._attached.append(_java_values.java_thread().isAttached())  # a look-up of the class attaches
 
 
 def java_thread() -> Any:
@@ -39,24 +45,25 @@ def subscribers_of_java(count: int) -> list[Any]:
     return [create() for _ in range(count)]
 
 
-def on_short_threads(calls: Iterable[Callable[[], object]]) -> None:
-    """Make each call on a thread of its own, which ends then; eight at a time.
+def kept_by_java(calls: Iterable[Callable[[], object]]) -> int:
+    """Make each call on a thread of its own, which ends then; eight at a time. How many of the threads Java keeps.
 
-    JPype attaches a thread on which the garbage collector drops an object of Java.
-    The collector leaves alone what was there before, such as objects that Java gives back late to a test before this.
+    Each thread looks for itself: threads of earlier tests, of RxJava, Reactor and Pekko attach whenever they like.
     """
-    todo = list(calls)
-    gc.collect()
-    gc.freeze()
-    try:
-        for first in range(0, len(todo), 8):
-            threads = [threading.Thread(target=call) for call in todo[first : first + 8]]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-    finally:
-        gc.unfreeze()
+    todo, attached, last = list(calls), list[bool](), Kept()
+
+    def short(call: Callable[[], object]) -> None:
+        call()
+        last.view = Leaving(attached)
+
+    for first in range(0, len(todo), 8):
+        threads = [threading.Thread(target=short, args=[call]) for call in todo[first : first + 8]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(attached) == len(todo)
+    return sum(attached)
 
 
 def signalling(view: Any) -> Callable[[], object]:
@@ -67,9 +74,7 @@ def signalling(view: Any) -> Callable[[], object]:
 def test_short_threads_that_signal_a_subscriber_of_java_leave_no_thread_of_java(jvm: Any, count: int) -> None:
     subscribers = subscribers_of_java(count)
     calls = [signalling(jvm.from_java(subscriber)) for subscriber in subscribers]
-    before = java_threads()
-    on_short_threads(calls)
-    assert java_threads() - before == set()
+    assert kept_by_java(calls) == 0
     assert all(int(subscriber.values().size()) == 2 for subscriber in subscribers)
 
 
@@ -129,9 +134,7 @@ CROSSINGS = [subscribed, requested, cancelled, failed, handed_over, pooled, desc
 @pytest.mark.parametrize("crossing", CROSSINGS, ids=lambda crossing: crossing.__name__)
 def test_no_crossing_keeps_its_thread(jvm: Any, crossing: Callable[[Any], Callable[[], object]]) -> None:
     calls = [crossing(jvm) for _ in range(8)]
-    before = java_threads()
-    on_short_threads(calls)
-    assert java_threads() - before == set()
+    assert kept_by_java(calls) == 0
 
 
 def test_a_thread_that_was_attached_before_is_left_attached(jvm: Any) -> None:
@@ -139,22 +142,14 @@ def test_a_thread_that_was_attached_before_is_left_attached(jvm: Any) -> None:
     left = {}
     for before in (True, False):
         view = jvm.from_java(*subscribers_of_java(1))
-        there = java_threads()
 
         def call(view: Any = view, before: bool = before) -> None:
             if before:
                 java_thread()  # a look-up attaches
             Flow.just(1).subscribe(view)
 
-        on_short_threads([call])
-        left[before] = len(java_threads() - there)
+        left[before] = kept_by_java([call])
     assert left == {True: 1, False: 0}
-
-
-class Kept(threading.local):
-    """What a thread keeps to its end."""
-
-    view: Any = None
 
 
 def test_a_thread_that_drops_an_object_of_java_at_its_very_end_is_left_detached(jvm: Any) -> None:
@@ -167,9 +162,7 @@ def test_a_thread_that_drops_an_object_of_java_at_its_very_end_is_left_detached(
         Flow.just(1).subscribe(before_it.view)
         after_it.view = views.pop()
 
-    there = java_threads()
-    on_short_threads([call, call])
-    assert java_threads() - there == set()
+    assert kept_by_java([call, call]) == 0
 
 
 def test_a_thread_detaches_itself_and_no_other(jvm: Any) -> None:
@@ -193,9 +186,7 @@ def test_a_thread_that_is_detached_by_hand_is_attached_and_detached_again(jvm: A
             detach()
         repr(view)
 
-    before = java_threads()
-    on_short_threads([call])
-    assert java_threads() - before == set()
+    assert kept_by_java([call]) == 0
 
 
 def test_a_view_that_is_dropped_by_a_thread_that_java_does_not_know_keeps_nothing_in_java(jvm: Any) -> None:
@@ -206,15 +197,42 @@ def test_a_view_that_is_dropped_by_a_thread_that_java_does_not_know_keeps_nothin
     weak = jpype.JClass("java.lang.ref.WeakReference")(subscriber)
     held = [jvm.from_java(subscriber)]
     del subscriber
-    before = java_threads()
-    on_short_threads([held.clear])
-    assert java_threads() - before == set()
+    assert kept_by_java([held.clear]) == 0
 
     def collected() -> bool:
         jpype.JClass("java.lang.System").gc()
         return weak.get() is None
 
     until(collected)
+
+
+def test_a_collection_of_garbage_leaves_a_thread_unknown_to_java(jvm: Any) -> None:
+    """JPype attaches the thread on which a collection releases an object of Java."""
+    import jpype
+
+    make = jpype.JClass("java.util.ArrayList")
+    assert kept_by_java([released_by_a_collection(make) for _ in range(4)]) == 0
+
+
+def test_a_collection_leaves_a_thread_attached_that_was(jvm: Any) -> None:
+    def collect() -> None:
+        java_thread()  # a look-up attaches
+        gc.collect()
+
+    assert kept_by_java([collect]) == 1
+
+
+def released_by_a_collection(make: Callable[[], Any]) -> Callable[[], object]:
+    """A call that has a collection release an object of Java, which another thread has made."""
+    knot: list[Any] = [make()]
+    knot.append(knot)
+    knots = [knot]
+
+    def collect() -> None:
+        knots.clear()
+        gc.collect()
+
+    return collect
 
 
 @pytest.mark.parametrize(
@@ -240,9 +258,7 @@ def test_a_thread_that_drops_an_element_or_an_error_of_java_stays_attached(
     held = [sink.error] if error else list(sink.elements)
     del item, sink
     gc.collect()
-    there = java_threads()
-    on_short_threads([held.clear])
-    assert (java_threads() - there != set()) == attached
+    assert kept_by_java([held.clear]) == attached
 
 
 def test_threads_of_java_are_not_detached_inside_of_a_call(jvm: Any) -> None:

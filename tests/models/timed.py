@@ -273,6 +273,37 @@ class Latest(Waiting):
         self.line.append(element)
 
 
+class Conflate(Waiting):
+    """One list of those that wait."""
+
+    def came(self, run: Run, element: Any) -> None:
+        if self.line:
+            self.line[0].append(element)
+        else:
+            self.line.append([element])
+
+
+class Timestamp(Waiting):
+    """The time at which it is asked for, if it was there before."""
+
+    def flush(self, run: Run) -> None:
+        while self.line and run.demand:
+            run.give((self.stamp(run), self.line.popleft()))
+        if self.end and not self.line:
+            run.finish(self.end)
+
+    def stamp(self, run: Run) -> float:
+        return run.time
+
+
+class Elapsed(Timestamp):
+    before = 0.0
+
+    def stamp(self, run: Run) -> float:
+        before, self.before = self.before, run.time
+        return run.time - before
+
+
 class Throttle(Waiting):
     """It looks at an element when that is asked for: from then on its time runs."""
 
@@ -314,6 +345,40 @@ class Debounce(Waiting):
         self.end = end
 
 
+class Sample(Waiting):
+    """The latest is in the line at the end of a period, or with the end: there it takes the place of an older one."""
+
+    latest: Any = None
+    begun = False
+
+    def __call__(self, run: Run, what: str, *elements: Any) -> None:
+        if not self.begun:
+            self.begun = True
+            run.at(PERIOD, lambda: self.tick(run, 1))
+        super().__call__(run, what, *elements)
+
+    def tick(self, run: Run, n: int) -> None:
+        if n < 99:
+            run.at((n + 1) * PERIOD, lambda: self.tick(run, n + 1))
+        self.take()
+        self.flush(run)
+
+    def take(self) -> None:
+        if self.latest is not None:
+            self.line.clear()
+            self.line.append(self.latest)
+            self.latest = None
+
+    def came(self, run: Run, element: Any) -> None:
+        self.latest = element
+
+    def ended(self, run: Run, end: str) -> None:
+        self.take()
+        if end == "error":
+            self.line.clear()
+        self.end = end
+
+
 class Timeout(Waiting):
     """The time runs while something is asked for, and anew from each element."""
 
@@ -336,6 +401,18 @@ class Timeout(Waiting):
     def late(self, run: Run, turn: int) -> None:
         if turn == self.turn:
             run.finish("error")
+
+
+class Deadline(Waiting):
+    """The time runs from the beginning, whether something is asked for or not."""
+
+    begun = False
+
+    def __call__(self, run: Run, *event: Any) -> None:
+        if not self.begun:
+            self.begun = True
+            run.at(PERIOD, lambda: run.finish("error"))
+        super().__call__(run, *event)
 
 
 class BufferTimeout(Waiting):
@@ -364,6 +441,41 @@ class BufferTimeout(Waiting):
             self.batch = []
         if self.end == "complete" and not self.line and not self.batch:
             run.finish("complete")
+
+
+class BufferTime(Waiting):
+    """Those of a period, from the first demand on; a list begins `every` so often."""
+
+    def __init__(self, every: int) -> None:
+        super().__init__()
+        self.every = every
+        self.begin: float | None = None
+        self.kept: list[tuple[float, Any]] = []
+        self.number = 0  # of the next list
+
+    def flush(self, run: Run) -> None:
+        if self.begin is None and run.demand:
+            self.begin = run.time
+        while self.line and self.begin is not None:
+            element = self.line.popleft()
+            if (run.time - self.begin) % self.every < PERIOD:  # it is not between two lists
+                self.kept.append((run.time, element))
+            for n in range(int((run.time - self.begin) // self.every) + 1):
+                run.at(self.begin + n * self.every + PERIOD, lambda: self.flush(run))
+        if self.end == "error" and not self.line:
+            run.finish("error")
+        while self.kept and not run.over:
+            assert self.begin is not None
+            start = self.begin + self.number * self.every
+            members = [element for time, element in self.kept if start <= time < start + PERIOD]
+            if members:
+                if not run.demand or not (run.time >= start + PERIOD or self.end):
+                    return
+                run.give(members)
+            self.number += 1
+            self.kept = [item for item in self.kept if item[0] >= start + self.every]
+        if self.end and not self.line:
+            run.finish(self.end)
 
 
 class Interval:

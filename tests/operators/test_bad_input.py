@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -48,9 +49,18 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.switch_map(Flow.just, prefetch=0), ValueError, "switch_map: prefetch must be at least 1"),
     (lambda: F.map_parallel(str), TypeError, "map_parallel: a concurrent.futures.Executor is needed, not None"),
     (lambda: F.map_parallel(str, POOL, concurrency=True), TypeError, "map_parallel: concurrency must be an int, not"),
+    (
+        lambda: F.map_parallel(str, POOL, concurrency="fast"),
+        ValueError,
+        "map_parallel: concurrency must be an int from 1, or \"auto\", not 'fast'",
+    ),
     (lambda: F.map_parallel(str, POOL, chunk=0), ValueError, "map_parallel: chunk must be at least 1"),
     (lambda: F.publish_on(POOL, prefetch=0), ValueError, "publish_on: prefetch must be at least 1"),
     (lambda: F.publish_on("pool"), TypeError, "publish_on: a concurrent.futures.Executor is needed, not str"),
+    (lambda: F.balance(0), ValueError, "balance: n must be at least 1"),
+    (lambda: F.balance(2, prefetch=0), ValueError, "balance: prefetch must be at least 1"),
+    (lambda: F.partition(NO), TypeError, "partition: predicate must be callable, not int"),
+    (lambda: F.partition(str, prefetch=True), TypeError, "partition: prefetch must be an int"),
     (lambda: F.parallel(0), ValueError, "parallel: n must be at least 1"),
     (lambda: F.parallel(2).sequential(), ValueError, "run_on"),
     (lambda: F.limit_rate(0), ValueError, "limit_rate: n must be at least 1"),
@@ -81,6 +91,8 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.end_with(None), TypeError, "end_with: None is not an element"),
     (lambda: F.default_if_empty(None), TypeError, "default_if_empty: None is not an element"),
     (lambda: F.to_queue(NO), TypeError, "to_queue: a queue is needed"),
+    (lambda: SOURCES.from_queue([3]), TypeError, "from_queue: a queue is needed, not list"),
+    (lambda: SOURCES.from_queue(asyncio.Queue()), TypeError, "from_queue: get of Queue is a coroutine function"),
     (
         lambda: F.merge_with([3]),
         TypeError,
@@ -146,6 +158,7 @@ CLASSES: list[tuple[Callable[[], Any], str]] = [
     (lambda: F.pausable(Valve), "pausable: a Valve is needed, not the class Valve"),
     (lambda: F.tap(Listener), "tap: a Listener is needed, not the class Listener"),
     (lambda: F.metrics(Metrics), "metrics: a Metrics is needed, not the class Metrics"),
+    (lambda: SOURCES.from_queue(Queue), "from_queue: a queue is needed, not the class Queue"),
     (lambda: F.to_queue(Queue), "to_queue: a queue is needed, not the class Queue"),
 ]
 
@@ -242,7 +255,7 @@ def test_what_is_no_function_is_named_by_the_operator_that_got_it(name: str, arg
         called(name, argument, NO)
 
 
-AWAITED = {("flat_map", "fn"), ("map_parallel", "fn")}
+AWAITED = {("flat_map", "fn"), ("from_coroutine", "fn"), ("map_parallel", "fn")}
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,41 @@ def test_a_task_that_a_shutdown_cancels_in_the_queue_ends_the_flow_once(
     nothing_is_lost(name, source, sink.elements, discarded)
 
 
+AGAIN_ON_IT: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
+    "map_parallel, auto": lambda source, pool: source.map_parallel(abs, pool, concurrency="auto"),
+    "map_parallel, retry": lambda source, pool: source.map_parallel(abs, pool, concurrency=2).retry(2),
+    "map_by_key, retry": lambda source, pool: source.map_by_key(abs, abs, pool).retry(2),
+    "from_callable": lambda source, pool: (
+        Flow.from_callable(int).subscribe_on(pool).on_error_resume(lambda _: source.map_parallel(abs, pool))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN_ON_IT)
+def test_a_shutdown_that_cancels_tasks_does_not_wait_for_itself(name: str) -> None:
+    """The pool holds its lock while it cancels, and the flow hears of it and submits a task there."""
+    begun, release, done = threading.Barrier(3), threading.Event(), threading.Event()
+    pool, sink = ThreadPoolExecutor(2), Sink()
+
+    def work() -> None:
+        begun.wait(PATIENCE)
+        release.wait(PATIENCE)
+
+    def shut_down() -> None:
+        pool.shutdown(wait=False, cancel_futures=True)
+        done.set()
+
+    pool.submit(work)
+    pool.submit(work)
+    begun.wait(PATIENCE)
+    AGAIN_ON_IT[name](Flow.range(COUNT), pool).subscribe(sink)
+    threading.Thread(target=shut_down, daemon=True).start()
+    ended = done.wait(PATIENCE)
+    release.set()
+    assert ended
+    assert isinstance(sink.wait().error, RejectedError)
+
+
 PUSHED: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
     "publish_on": ON_A_POOL["publish_on"],
     "publish_on, twice": ON_A_POOL["publish_on, twice"],

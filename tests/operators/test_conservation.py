@@ -22,6 +22,7 @@ from sinks import PATIENCE, Sink
 
 from operators.catalogue import CASES, Case, Place
 from reactive_runtime import MAX_DEMAND, Flow, Notification, hooks
+from reactive_runtime._core.runtime import eventloop
 from reactive_runtime.executors import VirtualTimeExecutor
 
 BY_DAY, BY_NIGHT = 40, 1_000
@@ -249,6 +250,7 @@ class Run:
             over = sink.ended if sink.at < 0 and source.at < 0 and not sink.waits else sink.left
             assert self.comes(lambda: over.is_set() or sink.ended.is_set()), "no end"
             self.settle(pool)
+            assert self.comes(lambda: eventloop.wait_until_ended(0.0)), "a coroutine still runs"  # it drops the rest
             self.kept: list[Any] = []
             if case.name in KEEPING:
                 later = Sink()
@@ -257,7 +259,7 @@ class Run:
                 self.kept = later.elements
             assert self.comes(lambda: source.opened == source.closed), "an iterator was left open"
             if case.name in EXACT or case.name in EXACT_AS_THEY_ARE:
-                self.comes(lambda: not self.lost(), 0.5)  # what an event loop or a pool has is dropped there
+                self.comes(lambda: not self.lost())  # a pool drops what it has
 
     def settle(self, pool: ThreadPoolExecutor) -> None:
         """What it left to the pool is done when each of its threads has done something else."""

@@ -105,6 +105,7 @@ FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
     ),
     "behind an inner": lambda item: Flow.range(2).concat_map(lambda n: Flow.timer(0.001, clock=item.clock)).map(seen),
     "behind share": lambda item: Flow.timer(0.001, clock=item.clock).share().map(seen),
+    "behind balance": lambda item: Flow.merge(*Flow.timer(0.001, clock=item.clock).balance(2)).map(seen),
     "from_future": lambda item: Flow.defer(lambda: Flow.from_future(item.later())).map(seen),
     "map_parallel": lambda item: Flow.range(2).map_parallel(seen, item.pool),
     "behind map_parallel": lambda item: Flow.range(9).map_parallel(lambda n: n, item.pool, concurrency=2).map(seen),
@@ -115,6 +116,7 @@ FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
     "behind a coroutine": lambda item: Flow.range(9).flat_map(given, concurrency=2).map(seen),
     "behind one started by a clock": lambda item: Flow.timer(0.001, clock=item.clock).flat_map(given).map(seen),
     "from_async": lambda item: Flow.from_async(two).map(seen),
+    "from_coroutine": lambda item: Flow.from_coroutine(lambda: given(0)).map(seen),
 }
 
 

@@ -20,6 +20,8 @@ from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 
+pytestmark = pytest.mark.timeout(300)  # some compute for seconds, on a machine that may have other work
+
 LENGTH = 600
 FRAMES = 500
 """More than one of the chains takes of the stack, and fewer than one frame for each of its operators."""

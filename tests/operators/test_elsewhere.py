@@ -23,6 +23,8 @@ from reactive_runtime import Flow, KillSwitch, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 
 class Held:
     """A source's code: it tells when a thread is inside of it, and keeps that thread until it is released."""
@@ -134,10 +136,15 @@ def move_until(ended: threading.Event, clock: VirtualTimeExecutor) -> None:
     raise AssertionError("the clock moved on, and the flow did not end while its source kept its thread")
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("ending", ENDING)
-@pytest.mark.parametrize("keeping", KEEPING)
-def test_a_clock_ends_a_flow_whose_source_keeps_its_thread(keeping: str, ending: str, place: str) -> None:
+def words(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else "-".join(value)
+
+
+@pytest.mark.parametrize(
+    ("keeping_ending", "place"), one_pair_each_by_day(itertools.product(KEEPING, ENDING), PLACES), ids=words
+)
+def test_a_clock_ends_a_flow_whose_source_keeps_its_thread(keeping_ending: tuple[str, str], place: str) -> None:
+    keeping, ending = keeping_ending
     held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:
         flow = KEEPING[keeping](held)
@@ -187,14 +194,16 @@ BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("between", BETWEEN)
+HEARD = ["timeout", "take_until", "kill_switch", "merge of what fails", "buffer_timeout, behind"]
+
+
 @pytest.mark.parametrize(
-    "ending", ["timeout", "take_until", "kill_switch", "merge of what fails", "buffer_timeout, behind"]
+    ("keeping_between", "ending"), one_pair_each_by_day(itertools.product(KEEPING, BETWEEN), HEARD), ids=words
 )
-@pytest.mark.parametrize("keeping", KEEPING)
 def test_a_clock_is_heard_though_operators_stand_between_it_and_the_pool(
-    keeping: str, ending: str, between: str
+    keeping_between: tuple[str, str], ending: str
 ) -> None:
+    keeping, between = keeping_between
     held, clock, sink = Held(), VirtualTimeExecutor(timeout=0), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:
         BETWEEN[between](ENDING[ending](KEEPING[keeping](held), clock)).subscribe_on(pool).subscribe(sink)
@@ -264,13 +273,14 @@ HEARING: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("place", ["behind", "behind, and one more after it"])
-@pytest.mark.parametrize("after", HEARING)
-@pytest.mark.parametrize("between", ["nothing", "a step", "retry"])
-@pytest.mark.parametrize("before", HEARING)
+AROUND = itertools.product(HEARING, HEARING, ["behind", "behind, and one more after it"])
+
+
+@pytest.mark.parametrize(("around", "between"), one_pair_each_by_day(AROUND, ["nothing", "a step", "retry"]), ids=words)
 def test_a_source_runs_where_subscribe_on_says_whatever_hears_from_elsewhere(
-    before: str, between: str, after: str, place: str
+    around: tuple[str, str, str], between: str
 ) -> None:
+    before, after, place = around
     on: set[str] = set()
     taken = threading.Event()
 
@@ -539,7 +549,8 @@ def test_a_pool_that_drops_its_tasks_is_not_asked_meanwhile(steps: int) -> None:
 
 
 def test_an_inner_subscription_that_was_not_asked_away_from_home_is_not_parked() -> None:
-    gate, inside, sink = threading.Event(), threading.Event(), Sink()
+    gate, inside, given_back = threading.Event(), threading.Event(), threading.Event()
+    sink = Sink()
 
     class One:
         """Gives one element, and is silent."""
@@ -554,10 +565,14 @@ def test_an_inner_subscription_that_was_not_asked_away_from_home_is_not_parked()
 
             subscriber.on_subscribe(Given())
 
+    def wait_at_the_gate() -> None:
+        given_back.set()
+        gate.wait(PATIENCE)
+
     def many(n: int) -> Iterator[int]:
         for at in range(1_500):
             if at == 900:
-                pool.submit(gate.wait)
+                pool.submit(wait_at_the_gate)
                 inside.set()
             yield at
 
@@ -566,10 +581,9 @@ def test_an_inner_subscription_that_was_not_asked_away_from_home_is_not_parked()
         one = Flow.from_publisher(One()).flat_map_iterable(many)
         both = Flow.just(0, 1).flat_map(lambda n: other.map(str) if n else one)
         Flow.just(1).concat_map(lambda _: both).subscribe_on(pool).subscribe(sink)
-        assert inside.wait(PATIENCE)
-        sink.wait_for(1_000)
+        assert given_back.wait(PATIENCE)
         other.emit("b")
         gate.set()
-        sink.wait_for(501)
+        sink.wait_for(1_501)
         sink.subscription.cancel()
     assert len(sink.elements) == 1_501

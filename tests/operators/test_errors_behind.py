@@ -19,7 +19,7 @@ from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import TrampolineExecutor, VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
-from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
+from reactive_runtime.hot import PublishProcessor, ReplayProcessor, SubmissionPublisher, UnicastProcessor
 
 KEPT = {"replay", "cache"}
 """What is left is there for those who come later."""
@@ -267,6 +267,19 @@ def test_a_reader_of_a_hot_source_that_has_had_the_error_answers_for_it(dropped:
     assert errors_of(dropped) == []
 
 
+@pytest.mark.parametrize("join", [Flow.zip, Flow.merge_comparing])
+@pytest.mark.parametrize("make", [PublishProcessor, lambda: ReplayProcessor(9), UnicastProcessor])
+def test_a_failed_hot_source_does_not_wait_for_a_partner(
+    make: Callable[[], Any], join: Callable[..., Flow[Any]], dropped: list[Dropped]
+) -> None:
+    hot, sink = make(), Sink()
+    join(hot, Flow.never()).subscribe(sink)
+    hot.emit(1)
+    hot.on_error(FAILED)
+    assert (sink.elements, sink.end) == ([], ("on_error", FAILED))
+    assert [item.element for item in dropped] == [1]
+
+
 def test_the_error_of_a_submission_publisher_is_dropped_by_the_last_of_its_subscribers(
     clock: VirtualTimeExecutor, dropped: list[Dropped]
 ) -> None:
@@ -335,6 +348,19 @@ def test_a_refusal_is_news_only_to_a_stream_that_goes_on(
     pass_time(clock)
     assert sink.end is None
     assert [type(error) for error in errors_of(dropped)] == [RejectedError] * refused_first
+
+
+def test_a_refusal_that_meets_the_cancel_is_no_news(dropped: list[Dropped]) -> None:
+    sink = Sink()
+
+    def refused() -> Iterator[int]:
+        yield 1
+        sink.subscription.cancel()
+        raise RejectedError("the pool is shut down")
+
+    Flow.from_supplier(refused).subscribe(sink)
+    assert sink.elements == [1]
+    assert errors_of(dropped) == []
 
 
 def test_a_refusal_downstream_drops_the_error_that_waits_once(

@@ -266,6 +266,7 @@ SOURCES: dict[str, Callable[[], Flow[Any]]] = {
     "from_iterable(": lambda: Flow.from_iterable(broken_rows()),
     "from_file(": lambda: Flow.from_file("/there/is/no/such/file"),
     "from_async(": lambda: Flow.from_async(broken_ticks),
+    "from_coroutine(": lambda: Flow.from_coroutine(lambda: broken_coroutine(0)),
     "flat_map(": lambda: Flow.just(0).flat_map(broken_coroutine),
     "using(": lambda: Flow.using(lambda: Broken("exit"), lambda item: Flow.range(3)),
     "using(lambda": lambda: Flow.using(lambda: Broken("enter"), lambda item: Flow.range(3)),

@@ -188,7 +188,8 @@ def no_collector() -> Iterator[None]:
 
 
 MANY = 2500
-KEPT = {"to_list", "collect", "cache", "expand"}
+KEPT = {"to_list", "collect", "cache", "expand", "buffer_time", "buffer_time (overlapping)", "buffer_when"}
+KEPT |= {"sort", "window_time", "window_time (overlapping)", "window_when"}
 """What is there to keep them."""
 
 
@@ -196,7 +197,7 @@ def most_held(case: Case, origin: str, place: Place, dropped: list[Dropped]) -> 
     """How many elements there were at the most that anything referred to."""
     Counted.made.clear()
     # A thread may run ahead of another one by as much as was asked for; a buffer may not wait for the next request.
-    at_once = origin == "fused" or case.name == "on_overflow_buffer"
+    at_once = origin == "fused" or case.name in ("on_overflow_buffer", "conflate")
     sink = Forgetful(dropped, MAX_DEMAND if at_once else 256)
     case.apply(ORIGINS[origin](lambda: map(Counted, range(MANY)), place.pool), place).subscribe(sink)
     for _ in range(int(PATIENCE * 200)):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sinks import PATIENCE, Sink
+from sinks import PATIENCE, Sink, settle
 
 import reactive_runtime
 from operators.catalogue import CASES, Case, Place, failing, numbers
@@ -37,9 +37,12 @@ PARTS = (
 )
 
 
+WORKERS = 4
+
+
 @pytest.fixture
 def place() -> Iterator[Place]:
-    with ThreadPoolExecutor(4, "kinds") as pool:
+    with ThreadPoolExecutor(WORKERS, "kinds") as pool:
         yield Place(pool, VirtualTimeExecutor())
 
 
@@ -94,6 +97,7 @@ def test_a_subscriber_that_raises_is_called_what_its_user_calls_it(
             place.clock.advance(0.25)
         else:
             raise AssertionError("no report came")
+        settle(place.pool, WORKERS)  # a call that fails after the cancel is this test's too
     finally:
         hooks.set_handler(before)
     texts = [text for drop in drops for text in (drop.reason, *texts_of(drop.error))]

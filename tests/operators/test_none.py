@@ -47,7 +47,13 @@ VALUES = sorted(
     - ASKED_FOR
     - PUT
 )
-IF_NEEDED = {("first", "default"), ("last", "default"), ("element_at", "default"), ("reduce", "initial")}
+IF_NEEDED = {
+    ("first", "default"),
+    ("last", "default"),
+    ("element_at", "default"),
+    ("single", "default"),
+    ("reduce", "initial"),
+}
 """What an empty flow gives in place of an element. It may never be needed: it is looked at when it is."""
 
 
@@ -82,6 +88,7 @@ def test_the_argument_is_named() -> None:
         Flow.empty().first(None),
         Flow.empty().last(None),
         Flow.just(7).element_at(1, None),
+        Flow.empty().single(None),
         Flow.range(0).reduce(lambda so_far, _: so_far, None),
     ],
     ids=str,
@@ -106,7 +113,8 @@ FUNCTIONS = sorted(
     for operator, item in PUBLIC.items()
     for name, parameter in parameters(item).items()
     if "Callable" in str(parameter.annotation)
-    and operator not in ("transform", "subscribe", "for_each")  # called with the flow, or with what has gone through
+    # called with the flow, or with what has gone through
+    and operator not in ("transform", "with_context", "subscribe", "for_each")
 )
 
 
@@ -144,7 +152,8 @@ def test_no_element_is_made_of_a_function_that_returns_none(
             argument: function, "self": source, "source": source, "clock": clock, "executor": pool, "n": 2,
             "initial": 1,
             "resource": lambda: nullcontext(1), "supplier": list, "accumulate": list.append, "fn": nothing,
-            "sources": Flow.range(2), "key": nothing, "first": 0.1,
+            "sources": Flow.range(2), "key": nothing, "seed": nothing, "first": 0.1,
+            "part": lambda flow: flow.map(str), "to": nothing,
         }  # fmt: skip
         given: list[Any] = []
         named: dict[str, Any] = {}
@@ -155,6 +164,8 @@ def test_no_element_is_made_of_a_function_that_returns_none(
             else:
                 given.append(value)
         flow = method(*given, **named)
+        if isinstance(flow, tuple):
+            flow = Flow.merge(*flow)
         if operator == "create":
             return  # nothing is emitted, not even an end
         sink = Sink(demand, lambda sink, _: sink.subscription.request(1) if demand != MAX_DEMAND else None)
@@ -185,6 +196,7 @@ ENDS: dict[str, Callable[[], Flow[Any]]] = {
     "flatten": lambda: Flow.just([1, None]).flatten(),
     "flat_map_iterable": lambda: Flow.just(1).flat_map_iterable(lambda n: [None]),
     "from_async": lambda: Flow.from_async(_none_async),
+    "from_coroutine": lambda: Flow.from_coroutine(_none_awaited),
     "create": lambda: Flow.create(lambda emitter: emitter.emit(None)),
     "a publisher": lambda: Flow.from_publisher(_GivesNone()),
 }
@@ -192,6 +204,10 @@ ENDS: dict[str, Callable[[], Flow[Any]]] = {
 
 async def _none_async() -> Any:
     yield None
+
+
+async def _none_awaited() -> None:
+    """Returns None."""
 
 
 class _GivesNone:

@@ -233,7 +233,6 @@ async def in_a_coroutine(fn: Callable[[int], int], n: int) -> int:
     return fn(n)
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("way", ["map", "coroutine", "chunks of 1", "chunks of 3", "a boundary", "again"])
 @pytest.mark.parametrize("odd", ODD)
 def test_an_error_that_takes_no_notes_comes_out_as_it_is(odd: str, way: str) -> None:
@@ -254,6 +253,6 @@ def test_an_error_that_takes_no_notes_comes_out_as_it_is(odd: str, way: str) -> 
             "again": source.map(fn).retry(1),
         }[way]
         with pytest.raises((ValueError, FrozenError)) as raised:
-            flow.do_on_next(got.append).to_list().block(timeout=20)
+            flow.do_on_next(got.append).to_list().block(timeout=PATIENCE)
     assert type(raised.value) is type(ODD[odd]())
     assert got[:2] == [0, 1]

@@ -588,7 +588,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it f
 from concurrent.futures import ThreadPoolExecutor
 from reactive_runtime import Flow
 closed = threading.Event()
+interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
 def numbers():
+    interrupt.start()
     try:
         n = 0
         while True:
@@ -598,11 +600,10 @@ def numbers():
         closed.set()
 pool = ThreadPoolExecutor(2)
 flow = Flow.from_supplier(numbers).subscribe_on(pool).publish_on(pool, prefetch=4)
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     {sink}
 except KeyboardInterrupt:
-    begin = time.perf_counter()
+    interrupt.join()
     assert closed.wait(10)
     pool.shutdown()
     print("closed", [t.name for t in threading.enumerate() if t is not threading.main_thread()])
@@ -778,6 +779,25 @@ def test_sample_completes_with_its_sampler() -> None:
         source(clock).sample(Flow.timer(4, clock=clock)).subscribe(sink)
         clock.advance(4)
         assert sink.signals[-1] == ("on_complete",)
+
+
+def test_a_sample_that_waits_is_not_replaced_before_the_next_one() -> None:
+    clock, sink, numbers = VirtualTimeExecutor(), Sink(0), PublishProcessor[int]()
+    with hooks.captured() as drops:
+        numbers.sample(1, clock=clock).subscribe(sink)
+        numbers.emit(0)
+        clock.advance(1)
+        numbers.emit(1)
+        sink.subscription.request(1)
+        assert sink.elements == [0]
+        clock.advance(1)
+        numbers.emit(2)
+        clock.advance(1)
+        sink.subscription.request(1)
+        assert sink.elements == [0, 2]
+        numbers.on_complete()
+    assert sink.end == ("on_complete",)
+    assert [drop.element for drop in drops] == [1]
 
 
 def test_sample_cancels_its_source_with_the_end_of_its_sampler_though_its_last_element_waits() -> None:

@@ -150,6 +150,7 @@ def possible(plan: Json, here: list[Json], whole: list[Json]) -> bool:
 def healed(plan: Json) -> Json:
     """The plan without cancels and without the errors that it says, and with all the demand."""
     error_handling = {"retry", "retry_when", "retry_backoff", "on_error_resume", "on_error_return", "materialize"}
+    error_handling |= {"on_error_complete"}
     ops = plan["ops"]
     first = max(
         (place + 1 for place, op in enumerate(ops) if op[0] in error_handling), default=0
@@ -278,7 +279,7 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
         if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
             probes[name] = []
     log = run["log"]
-    if ["take", 0] in plan["ops"] or names(plan) & {"take_until", "sample"}:
+    if ["take", 0] in plan["ops"] or names(plan) & {"take_until", "sample", "buffer_when", "window_when"}:
         there = Counter(map(str, other["log"]))
         kept = []
         for entry in log:
@@ -315,7 +316,8 @@ def _end_or_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
     end = next((item[0] for item in theirs["signals"] if item[1] != "next"), None)
 
     def rest(run: Json) -> Json:
-        log = [item for item in run["log"] if item[0] != end or item[1] not in ("complete", "cancel", "finally")]
+        either = ("complete", "cancel", "finally", "tap complete")
+        log = [item for item in run["log"] if item[0] != end or item[1] not in either]
         return _with(run, log=log)
 
     return rest(ours), rest(theirs)
@@ -386,6 +388,7 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> Both | None:
 AT_THE_END = {
     *("materialize", "end_with", "default_if_empty", "batch", "first", "last", "element_at", "reduce", "collect"),
     *("to_list", "to_dict", "count", "sum", "min", "max", "all", "any", "contains"),
+    *("buffer", "buffer_until", "single", "take_last", "sort"),
 }
 """These give an element when their source has ended."""
 
@@ -409,7 +412,7 @@ def found_by_calling(plan: Json, end: Json) -> bool:
     return bool(names(plan) & {*BY_ITERATOR, "take_while", "dematerialize"})
 
 
-ASK_AHEAD = {*OVERTAKEN, "limit_rate", "buffer_timeout", "debounce", "sample", "delay"}
+ASK_AHEAD = {*OVERTAKEN, "limit_rate", "buffer_timeout", "buffer_time", "debounce", "sample", "delay"}
 
 
 def _replay_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
@@ -493,7 +496,7 @@ def _streams(operator: str, signals: list[Json]) -> dict[str, list[str]]:
 
 SHORT = {
     *("zip", "zip_with", "take", "take_while", "take_until", "first", "element_at", "all", "any", "contains"),
-    *("sample", "dematerialize"),
+    *("sample", "dematerialize", "buffer_when", "window_when"),
 }
 """These may complete before an error of their source is reached."""
 
@@ -571,7 +574,7 @@ ROWS = [
         _with_the_chain,
         partial=True,
     ),
-    Row("end-or-cancel", of("do_on_complete", "do_on_cancel", "do_finally"), _end_or_cancel, partial=True),
+    Row("end-or-cancel", of("do_on_complete", "do_on_cancel", "do_finally", "tap"), _end_or_cancel, partial=True),
     Row("end-or-cancel", of("probe"), _end_or_cancel_above, partial=True),
     Row("again-by-demand", of(*AGAIN), _again, partial=True),
     Row(
@@ -581,7 +584,7 @@ ROWS = [
         partial=True,
     ),
     Row("heard-when-asked", of(*HOLDING, *SHARED), _heard, partial=True),
-    Row("half-full-batch", of("buffer_timeout"), _half_full),
+    Row("half-full-batch", of("buffer_timeout", "window_timeout"), _half_full),
     Row("end-seen-ahead", of(*LATER_SOURCES, *ASK_AHEAD), _end_ahead),
     Row("replay-end-waits", of("replay"), _replay_end),
     Row("end-asked-for", of("dematerialize"), _replay_end),

@@ -29,7 +29,12 @@ def kind_of(error: BaseException) -> str:
         return error.kind
     if isinstance(error, ExceptionGroup):
         return f"several: {', '.join(sorted(map(kind_of, _leaves(error))))}"
-    for kind, word in ((TimeoutError, "timeout"), (OverflowError, "overflow"), (LookupError, "missing")):
+    for kind, word in (
+        (TimeoutError, "timeout"),
+        (OverflowError, "overflow"),
+        (LookupError, "missing"),
+        (ValueError, "too many"),
+    ):
         if isinstance(error, kind):
             return word
     if type(error) is TypeError and "(2.13)" in str(error):
@@ -487,6 +492,8 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "pairwise": lambda run, f: f.pairwise(),
     "scan": lambda run, f, initial: f.scan(add, initial),
     "batch": lambda run, f, n: f.batch(n),
+    "buffer": lambda run, f, n, skip: f.buffer(n, skip=skip),
+    "buffer_until": lambda run, f, predicate, before: f.buffer_until(test(predicate), cut_before=before),
     "start_with": lambda run, f, *elements: f.start_with(*elements),
     "end_with": lambda run, f, *elements: f.end_with(*elements),
     "materialize": lambda run, f: f.materialize(),
@@ -501,6 +508,10 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "skip_while": lambda run, f, predicate: f.skip_while(test(predicate)),
     "first": lambda run, f, *default: f.first(*default),
     "last": lambda run, f, *default: f.last(*default),
+    "single": lambda run, f, *default: f.single(*default),
+    "take_last": lambda run, f, n: f.take_last(n),
+    "skip_last": lambda run, f, n: f.skip_last(n),
+    "sort": lambda run, f, capacity: f.sort(key=num, capacity=capacity),
     "element_at": lambda run, f, index, *default: f.element_at(index, *default),
     "default_if_empty": lambda run, f, default: f.default_if_empty(default),
     "ignore_elements": lambda run, f: f.ignore_elements(),
@@ -537,10 +548,27 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
         lambda group: group[1].map(lambda item: (group[0], item))
     ),
     "window": lambda run, f, n: f.window(n).concat_map(lambda item: item.to_list()),
+    "window_until": lambda run, f, predicate, before: f.window_until(test(predicate), cut_before=before).concat_map(
+        lambda item: item.to_list()
+    ),
+    "window_when": lambda run, f, boundary: f.window_when(run.source(boundary)).concat_map(lambda item: item.to_list()),
+    "window_time": lambda run, f, seconds, every: f.window_time(seconds, every=every or None, clock=run.clock).flat_map(
+        lambda item: item.to_list()
+    ),
+    "window_timeout": lambda run, f, n, seconds: f.window_timeout(n, seconds, clock=run.clock).concat_map(
+        lambda item: item.to_list()
+    ),
+    "buffer_when": lambda run, f, boundary: f.buffer_when(run.source(boundary)),
+    "buffer_time": lambda run, f, seconds, every: f.buffer_time(seconds, every=every or None, clock=run.clock),
     "buffer_timeout": lambda run, f, n, seconds: f.buffer_timeout(n, seconds, clock=run.clock),
     "debounce": lambda run, f, seconds: f.debounce(seconds, clock=run.clock),
     "delay": lambda run, f, seconds: f.delay(seconds, clock=run.clock),
-    "sample": lambda run, f, sampler: f.sample(run.source(sampler)),
+    "delay_subscription": lambda run, f, seconds: f.delay_subscription(seconds, clock=run.clock),
+    "timestamp": lambda run, f: f.timestamp(clock=run.clock).map(lambda pair: [int(pair[0]), pair[1]]),
+    "elapsed": lambda run, f: f.elapsed(clock=run.clock).map(lambda pair: [int(pair[0]), pair[1]]),
+    "sample": lambda run, f, sampler: (
+        f.sample(sampler, clock=run.clock) if isinstance(sampler, int) else f.sample(run.source(sampler))
+    ),
     "throttle": lambda run, f, seconds: f.throttle(seconds, clock=run.clock),
     "timeout": lambda run, f, seconds, fallback=None: f.timeout(
         seconds, clock=run.clock, fallback=_optional(run, fallback)
@@ -561,6 +589,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "cache": lambda run, f, after: _twice(run, f.cache(), after),
     "on_error_resume": lambda run, f, other: f.on_error_resume(lambda error: run.source(other)),
     "on_error_return": lambda run, f: f.on_error_return(lambda error: -1 if kind_of(error) == "function" else -2),
+    "on_error_complete": lambda run, f: f.on_error_complete(),
     "map_error": lambda run, f: f.map_error(lambda error: Fault(f"mapped {kind_of(error)}")),
     "retry": lambda run, f, n: f.retry(n),
     "retry_when": lambda run, f, *companion: f.retry_when(lambda error, times: run.companion(times, *companion)),

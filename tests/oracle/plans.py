@@ -29,6 +29,7 @@ LEFT_OUT = (
     "second-subscriber",
     "pulled-one-at-a-time",
     "refill-by-demand",
+    "cut-before-by-demand",
 )
 """What is not drawn, since no one promises what comes of it; docs/differences.md has the reasons."""
 
@@ -229,10 +230,15 @@ OVERTAKEN = {
     "merge_comparing",
     "race",
     "parallel",
+    "window_until",
+    "window_when",
+    "window_time",
+    "window_timeout",
 }
 """An error overtakes the elements that wait in these, in RxJava."""
 
 ERROR_HANDLING = {
+    "on_error_complete",
     "on_error_resume",
     "on_error_return",
     "retry",
@@ -250,6 +256,10 @@ ERROR_HANDLING = {
 """These show when an error came."""
 
 LAZY = {
+    "single",
+    "take_last",
+    "skip_last",
+    "sort",
     "reduce",
     "collect",
     "to_list",
@@ -292,10 +302,19 @@ LAZY = {
     "flat_map_iterable",
     "flatten",
     "publish_on",
+    "buffer_time",
+    "buffer_when",
+    "window_until",
+    "window_when",
+    "window_time",
+    "window_timeout",
 }
 """These ask their sources with the first demand, here; with the subscription, there."""
 
 BY_TIME = {
+    "delay_subscription",
+    "timestamp",
+    "elapsed",
     "take_until",
     "skip_until",
     "with_latest_from",
@@ -329,10 +348,18 @@ BY_TIME = {
     "publish",
     "replay",
     "cache",
+    "buffer_time",
+    "buffer_when",
+    "window_when",
+    "window_time",
+    "window_timeout",
 }
 """What comes of these depends on when their sources were asked."""
 
 BY_CLOCK = {
+    "delay_subscription",
+    "timestamp",
+    "elapsed",
     "timed",
     "hot",
     "timer",
@@ -343,10 +370,15 @@ BY_CLOCK = {
     "later",
     "now_and_later",
     "fail_later",
+    "buffer_time",
+    "window_time",
+    "window_timeout",
 }
 """The same, where the source is subscribed to once more."""
 
 BY_DEMAND = {
+    "timestamp",
+    "elapsed",
     "combine_latest",
     "expand",
     "race",
@@ -358,6 +390,10 @@ BY_DEMAND = {
     "on_overflow_drop",
     "on_overflow_latest",
     "interval",
+    "buffer_when",
+    "window_when",
+    "window_time",
+    "window_timeout",
 }
 """What comes of these depends on how much is asked for ahead."""
 
@@ -369,11 +405,17 @@ LOSSY = {
     "on_overflow_latest",
     "throttle",
     "timeout",
+    "timestamp",
+    "elapsed",
+    "buffer_when",
+    "window_when",
+    "window_time",
+    "window_timeout",
 }
-"""What these drop depends on the demand."""
+"""The demand decides how much these drop, and which elements they give."""
 
-TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "buffer_timeout"}
-"""So does what these make of a source that waits for it."""
+TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "buffer_timeout", "buffer_time"}
+"""The demand also decides what these make of a source that waits for it."""
 
 FOLLOWED = {
     "on_error_resume",
@@ -404,8 +446,15 @@ HOLDING = {
     "flatten",
     "buffer_timeout",
     "subscribe_on",
+    "window_until",
+    "window_when",
+    "window_time",
+    "window_timeout",
 }
 """These ask for what they can hold, and no more."""
+
+HALF_FULL = {"buffer_timeout", "window_timeout"}
+"""An error here drops what they hold; there, it comes first."""
 
 AGAIN = {"retry", "retry_when", "retry_backoff", "repeat", "repeat_when"}
 """These subscribe to their source once more."""
@@ -415,6 +464,12 @@ FLATTENING = ("flat_map", "flat_map_sequential", "concat_map")
 SHARED = {"share", "publish", "replay", "cache"}
 
 KEEPS_TIME = {
+    "buffer",
+    "buffer_until",
+    "skip_last",
+    "delay_subscription",
+    "timestamp",
+    "elapsed",
     "map",
     "starmap",
     "map_not_none",
@@ -451,6 +506,7 @@ KEEPS_TIME = {
     "map_error",
     "on_overflow_drop",
     "on_overflow_latest",
+    "buffer_time",
 }
 """Behind these, what comes later than the subscription still does."""
 
@@ -470,6 +526,8 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "pairwise": _none,
     "scan": lambda d: [d.int(0, 3)],
     "batch": lambda d: [d.int(1, 3)],
+    "buffer": lambda d: [d.int(1, 3), d.int(1, 4)],
+    "buffer_until": lambda d: [d.test(), d.unbounded and d.bool()],
     "start_with": Draw.some,
     "end_with": Draw.some,
     "materialize": _none,
@@ -484,6 +542,10 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "skip_while": lambda d: [d.test()],
     "first": Draw.default,
     "last": Draw.default,
+    "single": Draw.default,
+    "take_last": lambda d: [d.int(0, 3)],
+    "skip_last": lambda d: [d.int(0, 3)],
+    "sort": lambda d: [d.one_of(1, 2, 256)],
     "element_at": lambda d: [d.int(0, 3), *d.default()],
     "default_if_empty": lambda d: [77],
     "ignore_elements": _none,
@@ -512,10 +574,19 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "expand": _none,
     "group_by": lambda d: [d.int(1, 3)],
     "window": lambda d: [d.int(1, 3)],
+    "window_until": lambda d: [d.test(), d.bool()],
+    "window_when": lambda d: [d.apart()],
+    "window_time": lambda d: [d.time(), d.time() if d.bool() else 0],
+    "window_timeout": lambda d: [d.int(1, 3), d.time()],
+    "buffer_when": lambda d: [d.apart()],
+    "buffer_time": lambda d: [d.time(), d.time() if d.bool() else 0],
     "buffer_timeout": lambda d: [d.int(1, 3), d.time()],
     "debounce": lambda d: [d.time()],
     "delay": lambda d: [d.time()],
-    "sample": lambda d: [d.apart()],
+    "delay_subscription": lambda d: [d.time()],
+    "timestamp": _none,
+    "elapsed": _none,
+    "sample": lambda d: [d.time() if d.bool() else d.apart()],
     "throttle": lambda d: [d.time()],
     "timeout": lambda d: [d.time(), *d.one_of(list, lambda: [d.simple()])()],
     "publish_on": lambda d: [d.int(1, 4)],
@@ -532,6 +603,7 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "cache": lambda d: [d.second()],
     "on_error_resume": lambda d: [d.simple()],
     "on_error_return": _none,
+    "on_error_complete": _none,
     "map_error": _none,
     "retry": lambda d: [d.int(0, 2)],
     "retry_when": Draw.companion,
@@ -588,7 +660,7 @@ def plans(
             d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand"
         )
         settled = settled and not (name in FLATTENING and ops[-1][1][0] == "raise_on" and ops[-1][-1] is True)
-        overtaken = overtaken or name == "buffer_timeout" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
+        overtaken = overtaken or name in HALF_FULL or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
     if not d.unbounded:

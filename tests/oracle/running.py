@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from oracle import ours
 from oracle.comparing import FAULTS, ROWS, difference, excused, healed
-from oracle.plans import names, plans
+from oracle.plans import OPERATORS, names, plans
 from oracle.theirs import Java
 
 __all__ = ["Counts", "compare", "explore"]
@@ -96,7 +96,9 @@ def _watched() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def explore(java: Java, chains: int, random: int, *, most: int = 1) -> tuple[Counts, list[str]]:
+def explore(
+    java: Java, chains: int, random: int, *, most: int = 1, operators: tuple[str, ...] = tuple(OPERATORS)
+) -> tuple[Counts, list[str]]:
     """Compare so many random plans, the same ones for the same `random`: what was run, and up to `most` differences.
 
     Each of these comes with the smallest plan that has it. Hypothesis draws plans that resemble those before them, so
@@ -104,7 +106,7 @@ def explore(java: Java, chains: int, random: int, *, most: int = 1) -> tuple[Cou
     """
     counts, differences = Counts(), list[str]()
     for begin in range(0, chains, ROUND):
-        found = _round(java, counts, min(ROUND, chains - begin), f"{random}, {begin}")
+        found = _round(java, counts, min(ROUND, chains - begin), f"{random}, {begin}", operators)
         if found:
             differences.append(found)
         if len(differences) == most:
@@ -112,7 +114,7 @@ def explore(java: Java, chains: int, random: int, *, most: int = 1) -> tuple[Cou
     return counts, differences
 
 
-def _round(java: Java, counts: Counts, chains: int, random: str) -> str:
+def _round(java: Java, counts: Counts, chains: int, random: str, operators: tuple[str, ...]) -> str:
     """What differs in the smallest plan that does, of so many; empty if nothing does."""
     differs = ""
 
@@ -120,12 +122,13 @@ def _round(java: Java, counts: Counts, chains: int, random: str) -> str:
     @settings(
         max_examples=chains,
         database=None,
+        deadline=None,  # the JVM compiles as it goes: one plan may take as long as a hundred others
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
         report_multiple_bugs=False,
         print_blob=False,
     )
-    @given(plans())
+    @given(plans(operators))
     def agrees(plan: Any) -> None:
         nonlocal differs
         try:

@@ -27,6 +27,15 @@ def test_a_thousand_chains_agree(java: Java) -> None:
     assert not [row for row, fault in counts.excused if fault == "wrong"], "and none hides an element that is wrong"
 
 
+@pytest.mark.parametrize(
+    "name", ["window_until", "window_when", "window_time", "window_timeout", "buffer_when", "buffer_time", "sample"]
+)
+def test_chains_of_one_operator_agree(java: Java, name: str) -> None:
+    counts, differences = explore(java, 100, random=14, operators=(name,))
+    assert not differences, differences[0]
+    assert counts.operators[name], "it was among them"
+
+
 @pytest.mark.parametrize("name", list(REGRESSIONS))
 def test_what_differed_once_agrees(java: Java, name: str) -> None:
     assert compare(java, REGRESSIONS[name]) == ""

@@ -159,11 +159,13 @@ def test_what_is_there_of_a_killed_run_has_no_gap_whichever_thread_filled_its_bu
         publisher.on("a caller", lambda: sink.subscription.request(200))  # its row waits in a buffer that is not full
         publisher.on("another", publisher.emit)  # these fill three
         publisher.on("a caller", lambda: None)
-        # No close: as if the process had gone. What is there by now, and whenever more is written:
-        assert run_is_right(writer.path)
+        # No close: as if the process had gone, while its own thread was between two files. Then with more written:
+        with writer._writing:
+            assert run_is_right(writer.path)
         writer.flush()
-        assert run_is_right(writer.path)
-        assert len(read_trace(tmp_path)) == 203
+        with writer._writing:
+            assert run_is_right(writer.path)
+            assert len(read_trace(tmp_path)) == 203
     finally:
         publisher.end()
 
@@ -336,6 +338,16 @@ def test_all_runs_of_a_folder_are_found_and_a_run_by_itself(tmp_path: Path) -> N
     (day,) = tmp_path.iterdir()
     assert [path.name for path in run_folders(day)] == ["run=one", "run=two"]
     assert [path.name for path in run_folders(day / "run=two")] == ["run=two"]
+
+
+def test_runs_that_lie_deeper_are_found_beside_the_others(tmp_path: Path) -> None:
+    near = written(tmp_path, "near").path
+    deep = written(tmp_path / "of" / "another machine", "deep").path
+    empty = tmp_path / "of" / "date=2026-11-28" / "run=empty"
+    empty.mkdir(parents=True)
+    shutil.copy(deep / "metadata.json", empty)
+    assert run_folders(tmp_path) == [near, deep, empty]
+    assert {record.run for record in read_trace(tmp_path / "of" / "another machine")} == {"deep"}
 
 
 def test_a_folder_without_runs_is_named(tmp_path: Path) -> None:
@@ -660,6 +672,19 @@ def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -
     shutil.copytree(tmp_path / "a", tmp_path / "copy of a")
     found = different_runs([tmp_path / name for name in ("a", "copy of a", "c")], lambda error: pytest.fail(str(error)))
     assert [finding.folder.name for finding in found] == ["a", "c"]
+
+
+@pytest.mark.parametrize("identity", [None, {}])
+def test_two_runs_without_an_identity_are_not_copies(identity: Any, tmp_path: Path) -> None:
+    folders = []
+    for name in ("one", "other"):
+        folder = written(tmp_path / name, name).path
+        facts = json.loads((folder / "metadata.json").read_text())
+        (folder / "metadata.json").write_text(json.dumps(facts | {"identity": identity}))
+        shutil.copytree(folder, tmp_path / "copies" / name)
+        folders += [folder, tmp_path / "copies" / name]
+    found = different_runs(folders, lambda error: pytest.fail(str(error)))
+    assert [held.run for held in found] == ["one", "other"]
 
 
 def test_a_run_of_an_earlier_version_that_was_cut_off_can_not_be_judged(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sinks import PATIENCE, Sink
+from sinks import PATIENCE, Sink, submit_until
 
 from reactive_runtime import Flow
 from reactive_runtime._executors import virtual_time
@@ -177,22 +177,24 @@ def test_a_clock_that_an_operator_was_given_waits_for_what_it_sets_off(pool: Thr
 # -- what does not come to rest, and where a clock is moved --------------------------------------------------------
 
 
-def test_work_that_does_not_rest_is_named_with_its_place(pool: ThreadPoolExecutor) -> None:
-    go = threading.Event()
+def test_work_that_does_not_rest_is_named_with_its_place() -> None:
+    go, inside = threading.Event(), threading.Event()
 
     def stuck(n: int) -> int:
+        inside.set()
         assert go.wait(PATIENCE)
         return n
 
     clock = VirtualTimeExecutor(timeout=0.05)
-    flow = Flow.interval(5).take(1).publish_on(pool).map(stuck)
-    try:
-        with pytest.raises(
-            AssertionError, match=r"step 1, expect_no_event\(5\): advance: .* did not come to rest"
-        ) as caught:
-            StepVerifier(flow, clock=clock).expect_no_event(5).then_cancel().verify()
-    finally:
-        go.set()
+    with ThreadPoolExecutor(3, "pool") as pool:
+        flow = Flow.interval(5).take(1).do_on_next(lambda _: submit_until(pool, inside)).publish_on(pool).map(stuck)
+        try:
+            with pytest.raises(
+                AssertionError, match=r"step 1, expect_no_event\(5\): advance: .* did not come to rest"
+            ) as caught:
+                StepVerifier(flow, clock=clock).expect_no_event(5).then_cancel().verify()
+        finally:
+            go.set()
     assert "a task on ThreadPoolExecutor(pool, 3 workers): the thread is in stuck at " in str(caught.value)
     assert f"{__file__}:" in str(caught.value)
 

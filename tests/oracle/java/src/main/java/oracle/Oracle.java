@@ -87,6 +87,9 @@ public final class Oracle {
     if (error instanceof NoSuchElementException || error instanceof IndexOutOfBoundsException) {
       return new JsonPrimitive("missing");
     }
+    if (error instanceof IllegalArgumentException && error.getMessage().contains("more than one element")) {
+      return new JsonPrimitive("too many");
+    }
     if (error instanceof TimeoutException) {
       return new JsonPrimitive("timeout");
     }
@@ -629,6 +632,11 @@ public final class Oracle {
       return Flowable.fromPublisher(flux).map(it -> (Object) it);
     }
 
+    /** Those that are not empty: where nothing came, RxJava and Reactor have a list without elements. */
+    static Flowable<Object> lists(Flowable<?> lists) { // row: nothing-came
+      return lists.filter(list -> !((List<?>) list).isEmpty()).map(list -> (Object) list);
+    }
+
     static Object list(Object... elements) {
       return Arrays.asList(elements);
     }
@@ -678,6 +686,10 @@ public final class Oracle {
           return f.startWithItem(it.get(1).getAsLong()).scan(Run::add).skip(1);
         case "batch":
           return f.buffer(it.get(1).getAsInt()).map(list -> (Object) list);
+        case "buffer":
+          return f.buffer(it.get(1).getAsInt(), it.get(2).getAsInt()).map(list -> (Object) list);
+        case "buffer_until":
+          return flux(Flux.from(f).bufferUntil(test(it.get(1).getAsJsonArray())::of, it.get(2).getAsBoolean()));
         case "start_with":
           return f.startWithArray(elements(it));
         case "end_with":
@@ -710,6 +722,14 @@ public final class Oracle {
           return it.size() > 1 ? f.first(it.get(1).getAsLong()).toFlowable() : f.firstOrError().toFlowable();
         case "last":
           return it.size() > 1 ? f.last(it.get(1).getAsLong()).toFlowable() : f.lastOrError().toFlowable();
+        case "single":
+          return it.size() > 1 ? f.single(it.get(1).getAsLong()).toFlowable() : f.singleOrError().toFlowable();
+        case "take_last":
+          return f.takeLast(it.get(1).getAsInt());
+        case "skip_last":
+          return f.skipLast(it.get(1).getAsInt());
+        case "sort":
+          return f.sorted(Comparator.comparingLong(Oracle::num));
         case "element_at":
           return it.size() > 2 ? f.elementAt(it.get(1).getAsLong(), it.get(2).getAsLong()).toFlowable() : f.elementAtOrError(it.get(1).getAsLong()).toFlowable();
         case "default_if_empty":
@@ -770,14 +790,44 @@ public final class Oracle {
           return f.groupBy(x -> Math.floorMod(num(x), it.get(1).getAsLong())).flatMap(group -> group.map(x -> list(group.getKey(), x)));
         case "window": // row: window-abandoned
           return flux(Flux.from(f).window(it.get(1).getAsInt()).concatMap(window -> window.collectList()));
+        case "window_until":
+          return lists(flux(Flux.from(f).windowUntil(test(it.get(1).getAsJsonArray())::of, it.get(2).getAsBoolean()).concatMap(window -> window.collectList())));
+        case "window_when":
+          return lists(f.window(source(it.get(1).getAsJsonArray())).flatMapSingle(window -> window.toList()));
+        case "window_time":
+          {
+            Flowable<Flowable<Object>> windows =
+                it.get(2).getAsLong() == 0
+                    ? f.window(it.get(1).getAsLong(), UNIT, clock)
+                    : f.window(it.get(1).getAsLong(), it.get(2).getAsLong(), UNIT, clock);
+            return lists(windows.flatMapSingle(window -> window.toList()));
+          }
+        case "buffer_when":
+          return lists(f.buffer(source(it.get(1).getAsJsonArray())));
+        case "buffer_time":
+          return lists(
+                  it.get(2).getAsLong() == 0
+                      ? f.buffer(it.get(1).getAsLong(), UNIT, clock)
+                      : f.buffer(it.get(1).getAsLong(), it.get(2).getAsLong(), UNIT, clock))
+              .onBackpressureBuffer();
+        case "window_timeout": // row: window-timeout-begins
         case "buffer_timeout":
           return flux(Flux.from(f).bufferTimeout(it.get(1).getAsInt(), Duration.ofNanos(it.get(2).getAsLong() * 1000), new OnClock(clock), true));
         case "debounce":
           return f.debounce(it.get(1).getAsLong(), UNIT, clock).onBackpressureLatest();
         case "delay": // row: delay-asks-ahead
           return f.delay(it.get(1).getAsLong(), UNIT, clock).onBackpressureBuffer();
+        case "delay_subscription":
+          return f.delaySubscription(it.get(1).getAsLong(), UNIT, clock);
+        case "timestamp":
+          return f.timestamp(UNIT, clock).map(timed -> list(timed.time(), timed.value()));
+        case "elapsed":
+          return f.timeInterval(UNIT, clock).map(timed -> list(timed.time(), timed.value()));
         case "sample":
-          return f.sample(source(it.get(1).getAsJsonArray()), true).onBackpressureLatest();
+          return (it.get(1).isJsonArray()
+                  ? f.sample(source(it.get(1).getAsJsonArray()), true)
+                  : f.sample(it.get(1).getAsLong(), UNIT, clock, true))
+              .onBackpressureLatest();
         case "throttle":
           return f.throttleFirst(it.get(1).getAsLong(), UNIT, clock);
         case "timeout":
@@ -818,6 +868,8 @@ public final class Oracle {
           return f.onErrorResumeNext(error -> source(it.get(1).getAsJsonArray()));
         case "on_error_return":
           return f.onErrorReturn(error -> kindOf(error).getAsString().equals("function") ? -1L : -2L);
+        case "on_error_complete":
+          return f.onErrorComplete();
         case "map_error":
           return f.onErrorResumeNext(error -> Flowable.error(new Fault("mapped " + kindOf(error).getAsString())));
         case "retry":
