@@ -8,8 +8,8 @@ workers with a core each, on this machine, in turn, warm:
     once, twice and four times `--unit` records of one run, whose subscriptions are alike;
     `--runs` runs of `--run-records` each, in each of which one subscription has half of the records;
     one run of `--unit` records, of which one subscription has half;
-    one run in which a subscription has `--one` records: more than a task holds, it is judged a record at a time, at
-    some 130,000 a second: 8 million, judged four times whatever `--rounds` says, take four minutes and more.
+    one run in which a subscription has `--one` records: more than a task holds, it is judged in pieces; four times
+    whatever `--rounds` says.
 
 Each is judged twice a round: as it is, where nothing breaks a rule, and with one run in which a subscription breaks
 1.1: the one that has half of the records, where there is one. The time is the median of all. A wrong verdict is

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+Clock = Callable[[], float]
 console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
 
 
@@ -27,6 +28,21 @@ def measure(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, 
             if turn:
                 seconds[name].append(time.perf_counter() - begin)
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def pairs(one: Callable[[], object], other: Callable[[], object], rounds: int, clock: Clock) -> list[float]:
+    """The quartiles of the time of `one` in the time of `other`, of pairs in turn, after one to warm up."""
+    ratios = []
+    for turn in range(rounds + 1):
+        seconds = []
+        for way in (one, other):
+            gc.collect()
+            begin = clock()
+            way()
+            seconds.append(clock() - begin)
+        if turn:
+            ratios.append(seconds[0] / seconds[1])
+    return statistics.quantiles(ratios, n=4)
 
 
 def show(
