@@ -85,7 +85,7 @@ def members() -> list[Member]:
         function = getattr(Flow, name)
         begins = isinstance(inspect.getattr_static(Flow, name), staticmethod)
         module = function.__module__.rpartition(".")[2].lstrip("_")
-        ends = module in ("terminal", "flow") or name == "to_spark"
+        ends = module in ("whole_files", "terminal", "flow") or name == "to_spark"
         kind = "source" if begins else "sink" if ends else "operator"
         theme = {"source": "sources", "sink": "sinks"}.get(kind, module)
         found.append(Member(name, theme, kind, function))

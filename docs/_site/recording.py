@@ -207,6 +207,10 @@ class Stage:
         for n in range(1, 4):
             yield n
 
+    async def answer(self) -> int:
+        """42, when the caller has returned."""
+        return len([n async for n in self.counted()]) * 14
+
     def names(self) -> dict[str, Any]:
         """The names that the code of an example may use: all public ones of the package, and these."""
         found: dict[str, Any] = {}
@@ -226,11 +230,14 @@ class Stage:
             "pool": self.executor("pool", 2),
             "path": _FILE,
             "counted": self.counted,
+            "answer": self.answer,
+            "numbers": _filled(1, 2, 3, None),
             "collected": lambda flow: asyncio.run(_collected(flow)),
             "queue": queue.SimpleQueue(),
             "emitters": [],
             "resource": _Resource(self),
             "valve": found["Valve"](paused=True),
+            "limit": found["Bulkhead"](1),
             "switch": found["KillSwitch"](),
             "counts": found["Metrics"](),
             "listener": _listener(self, found["Listener"]),
@@ -250,6 +257,13 @@ class Stage:
         for before, event in reversed(self.calls):
             found.insert(before, event)
         return found
+
+
+def _filled(*items: Any) -> queue.SimpleQueue[Any]:
+    filled: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for item in items:
+        filled.put(item)
+    return filled
 
 
 class _Watched:
