@@ -18,7 +18,7 @@ READY := .venv/ready$(if $(filter-out dev,$(GROUP)),-$(GROUP))
 # Tests start hundreds of processes; without compiled files each would compile the package anew, 80 ms of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run stress show check test test-part test-operator test-free-threaded nightly bench docs connectors workflows lock clean
+.PHONY: help run stress show service check test test-part test-operator test-free-threaded nightly bench bench-against docs connectors workflows lock clean
 .PHONY: java jvm-tools browser-tools other-ft
 
 # What a part needs beside the environment.
@@ -48,6 +48,10 @@ stress: $(READY) ## the scenarios that each change should pass, in seconds
 show: $(READY) ## an example: NAME=hazards, textbook or found
 	.ci/show $(NAME)
 
+service: $(READY) ## a whole back-end with its servers, and a page that shows it live; PORT=8000
+	.ci/servers redis-server >/dev/null && .ci/servers postgresql-15 >/dev/null
+	$(BIN)/python -m examples.service $(or $(PORT),8000)
+
 ##@ Change it
 
 check: $(READY) ## before each commit, a minute: lint, mypy, pyright, pages, layers, core; or one of these as PART
@@ -73,6 +77,9 @@ nightly: $(READY) $(NEEDS_nightly-$(PART)) ## what takes long: PART=stress, expl
 
 bench: $(READY) $(NEEDS_bench-$(PART)) ## figures of the docs: PART=fused, against (REV=main), explore, scale, …
 	.ci/bench $(PART)
+
+bench-against: $(READY) ## six programs beside asyncio, aiostream, reactivex, RxJava …: bench PART=beside
+	.ci/bench beside
 
 ##@ Keep house
 

@@ -9,14 +9,19 @@ holds, it is taken away.
 Where the marker could do nothing, it is refused. The other hooks refuse what a verification of the kit can't be
 combined with, where pytest would run no check of it.
 
+When pytest-timeout ends a test, its dump of stacks is followed by the live flows, each with the cause of its stall.
+
 pytest imports this module in every run where reactive_runtime is installed. So it is no part of the package, whose
 import would come with it, and imports the explorer when the first marked test runs.
 """
 
 from __future__ import annotations
 
+import _thread
 import inspect
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -40,6 +45,46 @@ def pytest_configure(config: pytest.Config) -> None:
         "explore(schedules=2000, seed=0, strategy='portfolio', points='shared', ...):"
         " run the test under many schedules of its threads (reactive_runtime.explore)",
     )
+    timeouts: Any = sys.modules.get("pytest_timeout")
+    dump = getattr(timeouts, "dump_stacks", None)
+    if callable(dump) and not hasattr(dump, "__wrapped__"):  # it has no hook for what a dump says
+        timeouts.dump_stacks = _with_flows(dump)
+
+
+def _with_flows(dump: Callable[..., object]) -> Callable[..., object]:
+    """The dump of stacks of pytest-timeout, and behind it the flows that live, if there are any."""
+
+    @wraps(dump)
+    def dump_stacks(terminal: Any, *more: Any, **options: Any) -> object:
+        result = dump(terminal, *more, **options)
+        if "reactive_runtime._flow" in sys.modules:
+            flows = _flows()
+            if flows:
+                terminal.sep("~", title="Live flows (reactive_runtime)")
+                terminal.write(flows + "\n")
+        return result
+
+    return dump_stacks
+
+
+def _flows() -> str:
+    """The live flows as text. A thread of its own looks, so that it sees this one too, which a test may hold up."""
+    found: list[str] = []
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def look() -> None:
+        try:
+            from reactive_runtime.live import snapshot
+
+            snapshot_now = snapshot()
+            found.extend([str(snapshot_now)] if snapshot_now.flows else [])
+        finally:
+            done.release()
+
+    _thread.start_new_thread(look, ())  # takes no lock of `threading`, which the interrupted code may hold
+    done.acquire(timeout=10)
+    return "".join(found)
 
 
 @pytest.hookimpl(tryfirst=True)
