@@ -34,14 +34,18 @@ those of a folder run on one worker."""
 
 APART = {
     "test_agreement": "agreement",
+    "test_bad_input": "nights",
     "test_cluster": "of a server",
     "test_command": "commands",
     "test_connect": "of a server",
     "test_enrich": "killed",
     "test_follow": "verdicts",
+    "test_incremental": "nights",
     "test_kafka": "connectors",
     "test_kills": "killed",
     "test_lakehouse": "connectors",
+    "test_long_subscriptions": "nights",
+    "test_lost_executors": "of a server",
     "test_plans": "verdicts",
     "test_regressions": "verdicts",
     "test_sinks": "killed",
@@ -62,7 +66,18 @@ MADE_ONCE = (
 )
 """Modules, of other folders, that make something dear for all of their tests: each on one worker."""
 
-LONG = ("spark", "spark, verdicts", "docs", "stress, commands", "spark, agreement", "jvm", "spark, killed")
+LONG = (
+    "stress, commands",
+    "spark",
+    "spark, verdicts",
+    "spark, nights",
+    "docs",
+    "stress",
+    "spark, agreement",
+    "spark, of a server",
+    "jvm",
+    "spark, killed",
+)
 """Groups that take longest, the longest first: they begin first, so that none is left for the end of a run."""
 
 
