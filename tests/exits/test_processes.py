@@ -19,7 +19,7 @@ async def plus(n): return n + 1
 
 def ran(body: str) -> subprocess.CompletedProcess[str]:
     code = HEAD + textwrap.dedent(body)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
 
 
 pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")

@@ -14,7 +14,7 @@ __all__ = ["CAME_BACK", "Original", "forks"]
 
 CAME_BACK = "forked the process, and the copy came back into the kit"
 
-WAIT = 0.2
+WAIT = 1.0
 """Seconds that the original waits for its copy."""
 
 IN_VAIN = 2
@@ -47,7 +47,7 @@ class Original:
             return self.copied
         until = time.monotonic() + WAIT
         while not self.copied and time.monotonic() < until:
-            time.sleep(WAIT / 20)
+            time.sleep(WAIT / 100)
         Original._in_vain += not self.copied
         return self.copied
 
