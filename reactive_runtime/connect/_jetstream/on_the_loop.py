@@ -16,7 +16,7 @@ from weakref import WeakMethod
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.runtime import eventloop, primitives
-from reactive_runtime.connect._jetstream import last_notes
+from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._jetstream.consumer import Consumer, nak
 from reactive_runtime.connect._jetstream.nats_servers import JetStreamError, new_replies
 
