@@ -84,7 +84,7 @@ def test_a_member_whose_partitions_go_leaves_when_it_has_joined_again() -> None:
     assert client.left == "answered, closed as me, 0 polls before its time"
 
 
-def test_a_member_leaves_when_the_broker_is_back_and_has_read_its_groups() -> None:
+def test_a_member_leaves_when_the_broker_has_read_its_groups() -> None:
     client = Client()
     client.name = "me"
     client.answers = False
