@@ -96,7 +96,7 @@ def test_a_pull_that_the_server_has_forgotten_is_sent_again(
     monkeypatch.setattr(Client, "publish", lose_one)
     server.fill(stream, range(3))
     flow = read(server.url, stream, "c", executor=pool, timeout=0.2).acknowledge()
-    assert [message.data for message in flow.take(3).to_list().block(timeout=PATIENCE)] == [b"0", b"1", b"2"]
+    assert [message.data for message in flow.take(3).to_list().block(timeout=PATIENCE) or ()] == [b"0", b"1", b"2"]
     assert lost
 
 
