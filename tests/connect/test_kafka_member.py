@@ -157,7 +157,7 @@ def test_a_retry_does_not_wait_for_the_session_of_the_member_before(tmp_path: Pa
         server.close()
 
 
-# -- what the client is told -------------------------------------------------------------------------------------------
+# -- settings and secrets --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("interval", [0, "0", 60_000, "60000"])
