@@ -21,7 +21,7 @@ from reactive_runtime._support.shown import shown
 from reactive_runtime.connect._elements.acked_flow import AckedFlow
 from reactive_runtime.connect._jetstream.consumer import Consumer
 from reactive_runtime.connect._jetstream.nats_servers import JetStreamError, Server
-from reactive_runtime.connect._jetstream.publishing import Publishing
+from reactive_runtime.connect._jetstream.publishing import Publishing, is_id
 from reactive_runtime.connect._jetstream.pulling import Message, Reading, Settings
 
 # isort: split
@@ -203,7 +203,8 @@ class Writer:
         Raises:
             JetStreamError: The server can't be reached, goes away, or refuses a message; those before it are there.
             TypeError: A body is not bytes, or an id not a str; then nothing is sent.
-            ValueError: The writer is closed.
+            ValueError: The writer is closed; or an id is empty, has a line break, or a blank at its beginning or end:
+                then nothing is sent.
             Exception: The error of `data` or `ids`; then nothing is sent.
         """
         payloads = []
@@ -214,6 +215,11 @@ class Writer:
                 raise TypeError(f"Writer: a body must be bytes, not {instead(body)}, of {shown(element)}")
             if not (id is None or isinstance(id, str)):
                 raise TypeError(f"Writer: an id must be a str, not {instead(id)}, of {shown(element)}")
+            if id is not None and not is_id(id):  # a header would have another: that of another message, perhaps
+                raise ValueError(
+                    f"Writer: an id must not be empty, have line breaks, or blanks at its ends: not {shown(id)},"
+                    f" of {shown(element)}"
+                )
             payloads.append((body, id))
         return self._publishing.call(payloads)
 

@@ -76,7 +76,8 @@ def read(
 
     Cancellation:
         Does not wait for the brokers. The thread is free within 50 ms; it commits what is handled, and leaves the
-        group. An element that is acknowledged after that comes again: so put `take` behind `acknowledge`.
+        group. A member that still joins, or whose broker is away, leaves as soon as the group hears it, on a thread of
+        its own. An element that is acknowledged after that comes again: so put `take` behind `acknowledge`.
 
     Thread:
         Elements are signalled on `executor`.

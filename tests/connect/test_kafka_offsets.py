@@ -69,13 +69,12 @@ class Group(RuleBasedStateMachine):
             self.sent = [(one, offset) for one, offset in self.sent if one != partition]
         self.offsets.revoke([partition])
 
-    @rule(partition=chosen, n=st.integers(1, 5), again=st.integers(0, 2))
-    def hand_out(self, partition: Partition, n: int, again: int) -> None:
+    @rule(partition=chosen, n=st.integers(1, 5))
+    def hand_out(self, partition: Partition, n: int) -> None:
         assigned = self.offsets.assigned(partition)
         assert (assigned is None) == (partition not in self.handed)
         following = self.begun.get(partition, 0) + len(self.handed.get(partition, ()))
-        first = max(following - again, self.begun.get(partition, 0))  # the client brings some again
-        elements = elements_of(messages_of(partition, range(first, following + n)), self.offsets)
+        elements = elements_of(messages_of(partition, range(following, following + n)), self.offsets)
         if assigned is None:
             assert elements == []
             return
@@ -163,6 +162,7 @@ def test_a_late_answer_takes_no_offset_back() -> None:
     offsets.assign(PARTITIONS)
     for claim in handed_out(offsets, ("a", 0), range(3)):
         claim.settle(None)
+    assert offsets.finished() == {("a", 0): 3}
     offsets.told(("a", 0), 3)
     offsets.told(("a", 0), 1)
     assert offsets.finished() == {}
@@ -181,6 +181,31 @@ def test_offsets_with_gaps_are_passed_when_all_before_are_handled() -> None:
     assert offsets.held() == 0
 
 
+def test_offsets_that_go_back_begin_anew() -> None:
+    offsets = Offsets(lambda: None)
+    offsets.assign([("a", 0)])
+    [old, open] = handed_out(offsets, ("a", 0), (7, 8))
+    assert old.settle(None)
+    assert offsets.finished() == {("a", 0): 8}
+    offsets.told(("a", 0), 8)
+    [first, second, third] = handed_out(offsets, ("a", 0), (0, 1, 2))  # the topic was deleted and made anew
+    assert open.settle(OSError("of the old topic"))
+    offsets.told(("a", 0), 9)  # the answer to a commit of before
+    assert offsets.refusal() is None
+    for claim in (first, second, third):
+        assert claim.settle(None)
+    assert offsets.finished() == {("a", 0): 3}
+
+
+def test_offsets_that_go_back_in_one_fetch_begin_anew() -> None:
+    offsets = Offsets(lambda: None)
+    offsets.assign([("a", 0)])
+    claims = handed_out(offsets, ("a", 0), (7, 8, 0, 1))
+    for claim in claims[2:]:
+        assert claim.settle(None)
+    assert offsets.finished() == {("a", 0): 2}
+
+
 def test_messages_of_several_partitions_keep_their_order() -> None:
     offsets = Offsets(lambda: None)
     offsets.assign(PARTITIONS)
@@ -189,7 +214,7 @@ def test_messages_of_several_partitions_keep_their_order() -> None:
         *messages_of(("b", 0), (0,)),
         *messages_of(("a", 1), (5,)),
         *messages_of(("c", 0), (0,)),
-        *messages_of(("a", 0), (1, 2)),
+        *messages_of(("a", 0), (2,)),
     ]
     elements = elements_of(messages, offsets)
     assert [element.value[:3] for element in elements] == [
@@ -202,7 +227,7 @@ def test_a_list_is_passed_as_a_whole() -> None:
     offsets = Offsets(lambda: None)
     offsets.assign(PARTITIONS)
     first, second = elements_of([*messages_of(("a", 0), (2, 4)), *messages_of(("a", 1), (0,))], offsets, as_lists=True)
-    [third] = elements_of(messages_of(("a", 0), (4, 5, 6)), offsets, as_lists=True)
+    [third] = elements_of(messages_of(("a", 0), (5, 6)), offsets, as_lists=True)
     assert [record.offset for element in (first, second, third) for record in element.value] == [2, 4, 0, 5, 6]
     assert offsets.held() == 5
     assert third.acknowledge()

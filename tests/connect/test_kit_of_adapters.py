@@ -117,6 +117,18 @@ def test_what_is_not_described_is_not_looked_at() -> None:
     }
 
 
+class SlowToBegin(Memory):
+    """Each flow but the first has nothing for longer than the kit waits for the second."""
+
+    name = "slow to begin"
+    opened = 0
+
+    def open(self, consumer: str, executor: Any) -> AckedFlow[int]:
+        flow = super().open(consumer, executor)
+        self.opened += 1
+        return flow.through(lambda acked: acked.delay_subscription(1.0)) if self.opened > 1 else flow
+
+
 class Log(Adapter):
     """A source without acknowledgement, in memory; `behind` says what comes when its connection has been broken."""
 
@@ -165,6 +177,16 @@ def test_a_source_without_acknowledgement_goes_on_or_names_its_server(behind: st
     outcome = Judged().configure(default_timeout=5).outcome(check)
     assert outcome.status == status, outcome.why
     assert why in outcome.why
+
+
+def test_a_source_that_takes_its_time_to_begin_anew_is_not_accused() -> None:
+    class Judged(AdapterVerification):
+        def create_adapter(self) -> Adapter:
+            return SlowToBegin()
+
+    [check] = [check for check in AdapterVerification.checks() if check.rule == "A.7"]
+    outcome = Judged().configure(default_timeout=10, default_no_signals_timeout=0.05).outcome(check)
+    assert outcome.status == "passed", outcome.why
 
 
 def test_a_source_without_acknowledgement_has_no_checks_of_it() -> None:

@@ -59,6 +59,21 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+class _NoTlsError(errors.Error):
+    """TLS is asked for, and the server has none."""
+
+
+class _Client(Client):
+    """Sends no password in clear where TLS is asked for: nats-py has TLS only if the server demands it."""
+
+    def _connect_command(self) -> bytes:
+        of, server = self.options, self._current_server
+        asked = server is not None and (server.uri.scheme == "tls" or (of.get("tls") and server.uri.scheme == "nats"))
+        if asked and not (self._server_info.get("tls_required") or of.get("tls_handshake_first")):
+            raise _NoTlsError("the URL or the options ask for TLS, and the server has none; no password was sent")
+        return super()._connect_command()
+
+
 class Server:
     """The servers of one stream or subject. Its title has no password in it.
 
@@ -133,7 +148,7 @@ class Server:
             else:
                 await reconnected()
 
-        client = Client()
+        client = _Client()
         settings = {
             "connect_timeout": self.timeout,
             "reconnect_time_wait": BETWEEN,
@@ -155,6 +170,10 @@ class Server:
             if not isinstance(error, Exception):
                 raise
             cause = last[0] if isinstance(error, errors.NoServersError) and last else error
+            if isinstance(cause, _NoTlsError):
+                self.fail(str(cause))
+            if isinstance(error, TypeError | ValueError | ImportError):
+                self.fail("the client refuses what the URL and the options say, or lacks a package for it", cause)
             if isinstance(error, errors.AuthorizationError) or "uthorization" in str(error):
                 self.fail("it refuses the user; look at the user and the password, or the token, in the URL", cause)
             self.fail("can't connect; see whether the server runs, and look at host and port", cause)

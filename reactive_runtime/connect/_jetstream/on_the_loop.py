@@ -16,7 +16,7 @@ from weakref import WeakMethod
 
 from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.runtime import eventloop, primitives
-from reactive_runtime.connect._jetstream import last_notes
+from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._jetstream.consumer import Consumer, nak
 from reactive_runtime.connect._jetstream.nats_servers import JetStreamError, new_replies
 
@@ -24,6 +24,7 @@ from reactive_runtime.connect._jetstream.nats_servers import JetStreamError, new
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+from nats.js import errors as js_errors
 
 __all__ = ["Link"]
 
@@ -106,7 +107,7 @@ class Link:
         assert self._client is not None
         of = self.of
         self._due = n
-        self._timer = self._loop.call_later(EXPIRES + of.server.timeout, self._ended)  # where the server forgets it
+        self._timer = self._loop.call_later(EXPIRES + of.server.timeout, self._unanswered)
         request = json.dumps({"batch": n, "expires": int(EXPIRES * 1e9)}).encode()
         try:
             await self._client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{of.stream}.{of.name}", request, self._replies)
@@ -142,6 +143,26 @@ class Link:
             self._fail(self.of.server.error(what))
         else:
             self._loop.call_later(AGAIN, self._ended)
+
+    def _unanswered(self) -> None:
+        self._loop.create_task(self._look())
+
+    async def _look(self) -> None:
+        """The server has said nothing of a pull: has it forgotten it, is the consumer gone, or does it not answer?"""
+        client, of = self._client, self.of
+        if client is None or not client.is_connected:  # it waits for the connection
+            self._ended()
+            return
+        manager: Any = client.jsm(timeout=of.server.timeout)
+        try:
+            await manager.consumer_info(of.stream, of.name)
+        except js_errors.NotFoundError as error:
+            self._fail(of.server.error(f"the consumer {of.name!r} was deleted; a `retry` makes it again", error))
+        except Exception as error:
+            self._refused("no answer", of.server.what(error))
+        else:
+            self._since = None
+            self._ended()
 
     def _ended(self) -> None:
         """The pull has ended."""

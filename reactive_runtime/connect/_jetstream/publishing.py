@@ -17,10 +17,15 @@ from nats.aio.msg import Msg
 from nats.js import api
 from nats.js import errors as js_errors
 
-__all__ = ["Publishing"]
+__all__ = ["Publishing", "is_id"]
 
 Payload = tuple[bytes, str | None]
 """The body of a message, and its id."""
+
+
+def is_id(id: str) -> bool:
+    """Whether a header keeps this id as it is. Of others the client makes ids that two messages may share."""
+    return bool(id) and id == id.strip() and not {"\r", "\n"} & set(id)
 
 
 class Publishing:
@@ -134,16 +139,23 @@ class Publishing:
 
     async def _publish(self, payloads: Sequence[Payload]) -> list[int]:
         server, futures = self.server, list[asyncio.Future[int]]()
+        refused: Exception | None = None
         client = await self._connected()
         try:
-            for body, id in payloads:
-                futures.append(await self._send(client, body, id))
-            if futures:
+            try:
+                for body, id in payloads:
+                    futures.append(await self._send(client, body, id))
+            except Exception as error:
+                refused = error  # those before it are under way
+            if futures and (refused is None or client.is_connected):
                 await asyncio.wait(futures, timeout=server.timeout)
             failed = [future.exception() for future in futures if future.done()]
             if not any(failed) and len(failed) < len(futures):
-                raise TimeoutError
-            return [future.result() for future in futures if future.done()]
+                raise refused or TimeoutError
+            numbers = [future.result() for future in futures if future.done()]
+            if refused is not None:
+                raise refused
+            return numbers
         except Exception as error:
             first = next((n for n, future in enumerate(futures) if not _is_kept(future)), len(futures))
             if isinstance(error, TimeoutError):

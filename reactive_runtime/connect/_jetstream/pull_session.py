@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 
 from reactive_runtime._core.runtime import eventloop
-from reactive_runtime.connect._jetstream import last_notes
+from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._jetstream.on_the_loop import Link
 
 # isort: split

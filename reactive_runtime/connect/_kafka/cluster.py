@@ -10,12 +10,14 @@ with the brokers, the topics and what to do in it, and without what is secret.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._core.runtime.arguments import seconds_of
 from reactive_runtime._core.sources.naming import instead
+from reactive_runtime.connect._elements.hiding import LEAST_SECRET
 from reactive_runtime.errors import MissingDependencyError
 
 try:
@@ -50,6 +52,9 @@ _AWAY: Final = frozenset(
         KafkaError._WAIT_COORD,
     }
 )
+
+_GROUP: Final = re.compile(r'"cgrp":\s*{\s*"state":\s*"([^"]*)".*?"join_state":\s*"([^"]*)"')
+"""In the statistics: whether the group's broker can be reached, and whether the member has joined."""
 
 _SECRET: Final = ("password", "pem", "secret", "jaas", "oauthbearer.config", "passphrase")
 """A setting whose name has one of these in it is not shown."""
@@ -87,9 +92,9 @@ class Cluster:
         given = dict(options or {})
         if taken := sorted({"bootstrap.servers", "error_cb", *own} & given.keys()):
             raise ValueError(f"{operator}: the adapter sets {', '.join(taken)}: leave it out of options")
-        self._secrets = [
-            str(value) for name, value in given.items() if value and any(part in str(name) for part in _SECRET)
-        ]
+        secrets = {str(value) for name, value in given.items() if any(part in str(name) for part in _SECRET)}
+        long = (secret for secret in secrets if len(secret) >= LEAST_SECRET)
+        self._secrets = sorted(long, key=len, reverse=True)  # one may be a part of another
         self.title = f"{operator}({what} at {servers})"
         answer = max(2_000, int(self.timeout * 1_000))  # the client refuses less
         self.settings: dict[str, Any] = {
@@ -119,7 +124,7 @@ class Cluster:
     def named(self, error: KafkaException) -> KafkaException:
         """An error that names the brokers, if it does not yet."""
         inner = error.args[0]
-        return error if inner.str().startswith(self.title) else self.error(inner)
+        return error if inner.str().startswith(self._without_secrets(self.title)) else self.error(inner)
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:
@@ -138,6 +143,8 @@ class Health:
         self._down_since: float | None = None
         self.failure: KafkaError | None = None
         self.last = ""  # what was said last; of several texts this is the one that says why
+        self.away = False  # the broker that coordinates the group can't be reached, as the client told last
+        self.steady = False  # the member has its place in the group, and does not join; as the client told last
         self.interval = min(1_000, max(100, int(timeout * 250)))  # milliseconds between two statistics
 
     def on_error(self, error: KafkaError) -> None:
@@ -153,6 +160,9 @@ class Health:
 
     def on_statistics(self, statistics: str) -> None:
         """The client tells the state of each broker, every now and then."""
+        group = _GROUP.search(statistics)
+        if group is not None:
+            self.away, self.steady = group[1] != "up", group[2] == "steady"
         if '"state":"UP"' in statistics:
             self._down_since = None
             return

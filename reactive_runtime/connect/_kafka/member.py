@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from reactive_runtime._core.failures.assembly import add_note
 from reactive_runtime._core.runtime import primitives
+from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._elements.acked import NotHandledError
 from reactive_runtime.connect._kafka.cluster import Health
 from reactive_runtime.connect._kafka.offsets import Offsets, Partition
@@ -41,6 +42,12 @@ POLL: Final = 0.1
 
 COMMIT: Final = 0.05
 """Seconds between two commits."""
+
+LEAVING: Final = 60.0
+"""Seconds for which a member that its group does not hear tries to leave it."""
+
+ONE_ANSWER: Final = 1.0
+"""Seconds that it waits for the group's broker, each time."""
 
 REST: Final = 64
 """So many records more than one fetch has are kept while there is no demand."""
@@ -86,7 +93,6 @@ class Member:
             "fetch.queue.backoff.ms": 5,
             "queued.min.messages": max(1_000, 4 * of.at_most),
             "queued.max.messages.kbytes": 4_096,
-            "statistics.interval.ms": health.interval,
         }
         if of.cluster.settings.get("group.protocol", "classic") == "classic":  # in the other one the broker assigns
             defaults["partition.assignment.strategy"] = "cooperative-sticky"
@@ -97,12 +103,17 @@ class Member:
             "enable.auto.offset.store": False,
             "on_commit": self.on_commit,
             "error_cb": health.on_error,
+            "statistics.interval.ms": _interval(of.cluster.settings.get("statistics.interval.ms"), health.interval),
             "stats_cb": on_statistics,
         }
         self.consumer = of.cluster.make(Consumer, defaults, own)
-        self.consumer.subscribe(
-            list(of.topics), on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost
-        )
+        try:
+            self.consumer.subscribe(
+                list(of.topics), on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost
+            )
+        except KafkaException as error:
+            self.consumer.close()
+            raise of.cluster.named(error) from None
 
     def fetch(self, n: int) -> None:
         """Take from the client what is there, `n` records at most; if nothing is, wait a moment for one."""
@@ -174,7 +185,7 @@ class Member:
 
     def on_assign(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         self.offsets.assign(map(_key, partitions))
-        self.fresh = True
+        self.fresh = self.health.steady = True
 
     def on_revoke(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         """Another consumer gets these: commit what is handled, and drop the rest.
@@ -190,6 +201,7 @@ class Member:
 
     def on_lost(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         """They are another consumer's already."""
+        self.health.steady = False  # the member joins again
         self.offsets.revoke(map(_key, partitions))
         kept = [row for row in self.rest if not row.run.assigned.lost]
         self.rest.clear()
@@ -220,13 +232,45 @@ class Member:
         finally:
             self.offsets.revoke()
             self.rest.clear()
-            if self.commits:  # the client waits for the broker, perhaps for ever
-                primitives.Thread(target=self.consumer.close, name="kafka-leaves", daemon=True).start()
-            else:
-                self.consumer.close()
+            self.close()
         if late and not failed:
             error = KafkaError(KafkaError._TIMED_OUT, "the last commit was not answered")
             raise self.of.cluster.error(error, also=self.health.last)
+
+    def close(self) -> None:
+        """Close the client; on a thread of its own, where the group would not hear now that the member leaves.
+
+        The client says it once, and does not wait for the answer to a request to join, which comes on the same
+        connection. A member that has left unheard holds up the others, and the next one, until its session is over.
+        """
+        if not self.commits and (self.can_leave() or (self.health.failure and not self.consumer.memberid())):
+            self.consumer.close()
+            return
+        if not self.health.away:
+            last_notes.begin(self)
+        primitives.Thread(target=self.close_later, name="kafka-leaves", daemon=True).start()
+
+    def can_leave(self) -> bool:
+        """Whether the member has a name and its place in the group, and the group's broker can be reached."""
+        return self.health.steady and not self.health.away and bool(self.consumer.memberid())
+
+    def close_later(self) -> None:
+        """Close the client as soon as the group hears it."""
+        until = primitives.monotonic() + (LEAVING if self.consumer.memberid() else self.of.cluster.timeout)
+        try:
+            while primitives.monotonic() < until and not (self.can_leave() and self.answers()):
+                self.consumer.poll(ANSWER)  # what it brings comes again
+        finally:
+            self.consumer.close()  # with a commit under way the client waits for the broker, perhaps for ever
+            last_notes.end(self)
+
+    def answers(self) -> bool:
+        """Whether the group's broker answers: one that has just begun reads its groups first, and refuses meanwhile."""
+        try:
+            self.consumer.committed([TopicPartition(self.of.topics[0], 0)], timeout=ONE_ANSWER)
+        except KafkaException:
+            return False
+        return True
 
     def last_commit(self) -> bool:
         """Whether the group knows all that is handled."""
@@ -239,6 +283,14 @@ class Member:
                 self.commit(finished)
             self.consumer.poll(ANSWER)  # what it brings comes again
         return not self.commits and not self.offsets.finished()
+
+
+def _interval(given: Any, most: int) -> Any:
+    """Milliseconds between two statistics: they tell whether a broker can be reached, so they can't be switched off."""
+    try:
+        return given if 0 < int(given) <= most else most
+    except (TypeError, ValueError):
+        return most if given is None else given  # the client refuses it
 
 
 def _key(partition: TopicPartition) -> Partition:

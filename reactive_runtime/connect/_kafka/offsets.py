@@ -173,6 +173,12 @@ class Offsets:
                     assigned.lost = True
                 assigned.runs.clear()
 
+    def begin_anew(self, partition: Partition) -> Assigned:
+        """The offsets of a partition have gone back: what is under way belongs to another log of this name."""
+        self.revoke([partition])
+        self.assign([partition])
+        return self._assigned[partition]
+
     def assigned(self, partition: Partition) -> Assigned | None:
         """The assignment of a partition. None: it is not assigned."""
         return self._assigned.get(partition)
@@ -204,9 +210,9 @@ class Offsets:
         return found
 
     def told(self, partition: Partition, offset: int) -> None:
-        """The group knows this offset."""
+        """The group knows this offset. One that this assignment has not reached is the answer to another's commit."""
         assigned = self._assigned.get(partition)
-        if assigned is not None and offset > assigned.told:
+        if assigned is not None and assigned.told < offset <= assigned.done:
             assigned.told = offset
 
     def held(self) -> int:

@@ -81,7 +81,7 @@ class Row:
 
 
 def rows_of(messages: Sequence[Any], offsets: Offsets, *, as_lists: bool) -> list[Row]:
-    """The elements of messages of the client, but for those that were handed out before.
+    """The elements of messages of the client.
 
     An element for each; or one for each row of messages of a partition, which is handled as a whole.
     """
@@ -95,12 +95,12 @@ def rows_of(messages: Sequence[Any], offsets: Offsets, *, as_lists: bool) -> lis
 
 def _runs_of(messages: Sequence[Any], offsets: Offsets) -> Iterator[tuple[Run, list[Record], Sequence[int]]]:
     """The records of each partition, and their offsets. Each record comes through here: the loops are few."""
-    for came in _rows_of(messages):
-        row, assigned = came, offsets.assigned((came[0].topic(), came[0].partition()))
-        if assigned is not None and came[0].offset() < assigned.next:  # handed out before
-            row = [message for message in came if message.offset() >= assigned.next]
-        if assigned is None or not row:
+    for row in _rows_of(messages):
+        assigned = offsets.assigned((row[0].topic(), row[0].partition()))
+        if assigned is None:
             continue
+        if row[0].offset() < assigned.next:
+            assigned = offsets.begin_anew(assigned.partition)
         topic, number = assigned.partition
         records = [
             _new_tuple(
@@ -124,13 +124,26 @@ def _runs_of(messages: Sequence[Any], offsets: Offsets) -> Iterator[tuple[Run, l
 
 
 def _rows_of(messages: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Messages of one partition that stand together."""
+    """Messages of one partition that stand together, and whose offsets rise."""
     if messages and len(set(map(_number_of, messages))) == 1 and len(set(map(_topic_of, messages))) == 1:
-        yield messages
+        yield from _rising(messages)
         return
     for _, of_topic in groupby(messages, _topic_of):
         for _, row in groupby(of_topic, _number_of):
-            yield list(row)
+            yield from _rising(list(row))
+
+
+def _rising(row: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Messages of a partition, in parts where the offsets go back: its topic was deleted and made anew."""
+    if row[-1].offset() - row[0].offset() + 1 == len(row):
+        yield row
+        return
+    begin = 0
+    for at in range(1, len(row)):
+        if row[at].offset() <= row[at - 1].offset():
+            yield row[begin:at]
+            begin = at
+    yield row[begin:]
 
 
 class Topics(NamedTuple):

@@ -22,7 +22,15 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 __all__ = ["OWN", "Outgoing", "Sending"]
 
-OWN: Final = ("acks", "delivery.report.only.error", "delivery.timeout.ms", "enable.idempotence", "message.timeout.ms")
+OWN: Final = (
+    "acks",
+    "delivery.report.only.error",
+    "delivery.timeout.ms",
+    "enable.idempotence",
+    "message.timeout.ms",
+    "on_delivery",
+    "transactional.id",  # each thread that writes has a producer of its own
+)
 """Settings that are arguments of a writer, or are its own."""
 
 ROOM: Final = 0.05

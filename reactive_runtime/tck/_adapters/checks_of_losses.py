@@ -31,7 +31,7 @@ HELD = 5
 """So many of them are delivered then, and not settled."""
 
 PAUSE = 5
-"""A flow that gives nothing for so many times `quiet` gives nothing more."""
+"""A flow that gives nothing for so many times `quiet` gives nothing more; the one after it has twice that time."""
 
 RESIDENT = 16 * 2**20
 """Bytes by which the memory of the process may grow, beside those of Python's objects: the allocator keeps some."""
@@ -74,7 +74,7 @@ class ChecksOfLosses(AdapterChecks):
             self._goes_on(trial, reader)
             return
         while reader.count < HALF:
-            _handle(trial, reader, reader.count)
+            _handle(trial, reader, reader.count, trial.limits.quiet * PAUSE)
         reader.request(HELD)
         trial.wait(reader, HALF + HELD)
         trial.until(lambda: adapter.left() <= MESSAGES - HALF)
@@ -117,10 +117,11 @@ class ChecksOfLosses(AdapterChecks):
     def _after(self, trial: Trial, reader: Reader, handled: set[int]) -> list[int]:
         """The numbers that come after the connection was lost, to this reader, and to others after it."""
         adapter, again, skip = trial.adapter, list[int](), HALF + HELD
+        pause = trial.limits.quiet * PAUSE
         over = time.monotonic() + trial.limits.patience
         while True:
             done = skip
-            while (came := _handle(trial, reader, done)) > done:
+            while (came := _handle(trial, reader, done, pause)) > done:
                 done, over = came, time.monotonic() + trial.limits.patience
             again += reader.numbers[skip:]
             if handled | set(again) >= set(range(MESSAGES)) and quietly(adapter.left, 1) == 0:
@@ -131,7 +132,7 @@ class ChecksOfLosses(AdapterChecks):
             if error is not None and adapter.address not in _said(error):
                 trial.fail(f"the error does not name the server ({adapter.address}): {described(error)}")
             trial.leave(reader)
-            reader, skip = trial.read(), 0
+            reader, skip, pause = trial.read(), 0, 2 * pause  # it may take its time to begin
 
     @adapter_check("A.9")
     def required_cancel_returns_at_once(self, trial: Trial) -> None:
@@ -191,11 +192,11 @@ def _unjudged(seen: str) -> NotVerified:
     return NotVerified(f"there is nothing to judge: {seen}")
 
 
-def _handle(trial: Trial, reader: Reader, done: int) -> int:
-    """Acknowledge what comes behind the first `done` elements; returns how many have come."""
+def _handle(trial: Trial, reader: Reader, done: int, pause: float) -> int:
+    """Acknowledge what comes behind the first `done` elements within `pause` seconds; returns how many have come."""
     if reader.asked < done + HELD:
         reader.request(done + HELD - reader.asked)
-    reader.wait(done + 1, trial.limits.quiet * PAUSE)
+    reader.wait(done + 1, pause)
     elements = reader.elements
     for element in elements[done:]:
         with suppress(Exception):  # it may come too late: then the server delivers the message again
