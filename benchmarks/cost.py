@@ -1,4 +1,4 @@
-"""A model of the cost of a verdict, fitted on sizes that are judged here, and what it says of larger ones.
+"""A model of the cost of a verdict, fitted on sizes that are judged here, and its answer for larger ones.
 
 python benchmarks/cost.py [--sizes 1000000 10000000 100000000 1000000000] [--of 50000000] [--runs 10 100 1000]
 
@@ -60,7 +60,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a verdict on one size took."""
+    """The cost of the verdict on one size."""
 
     size: Size
     seconds: float
@@ -138,7 +138,7 @@ def judged(spark: Any, stages: Stages, size: Size, scratch: Path) -> Cost:
 
 
 def fitted(costs: Sequence[Cost], of: str) -> np.ndarray[Any, Any]:
-    """What a verdict, a run and a record cost of that: by least squares of relative errors, and never below nothing."""
+    """The cost of a verdict, a run and a record: by least squares of relative errors, and never below nothing."""
     value = np.array([float(getattr(cost, of)) for cost in costs])
     parts = np.array([[1.0, cost.size.runs, cost.size.all] for cost in costs])
     weights = 1 / np.maximum(value, 1.0)
