@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from reactive_runtime.spark._verdict.lineage import Outstanding
     from reactive_runtime.spark._verdict.traces import Verdict
 
-__all__ = ["Came", "FailOnRegression", "check_endings", "check_master", "judged", "print_unseen", "removed", "reported"]
+__all__ = [
+    "Came",
+    "FailOnRegression",
+    "check_endings",
+    "check_master",
+    "judged",
+    "print_unseen",
+    "removed",
+    "reported",
+    "session_on",
+]
 
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
@@ -311,7 +321,7 @@ def judged(
         is_little = files is not None and sum(file.stat().st_size for file in files) < _LITTLE
         brief = BRIEF if is_little else {}
         settings = {**JUDGING, **brief, **settings}
-    spark = _session(master, settings)
+    spark = session_on(master, settings)
     what = "more files than are looked at one by one" if files is None else f"{len(files)} files"
     out().print(f"judging  {what} with Spark {spark.version} on {master}")
     note = _print_note if files is None else None  # of a few, it has been printed
@@ -353,7 +363,7 @@ def _estimated(runs: Sequence[Path], master: str, settings: Mapping[str, str], c
     """Print what a verdict would cost; the number of runs that would be judged."""
     from reactive_runtime.spark import estimate
 
-    spark = _session(master, settings)
+    spark = session_on(master, settings)
     cost = estimate(spark, runs, came.skipped)
     size, memory = cost.size / 1e6, max(cost.memory / 1e6, 1)
     what = f"{cost.runs:,} run(s), {cost.files:,} files, {cost.rows:,} records, {size:,.1f} MB"
@@ -381,7 +391,7 @@ def _print_before(left: Outstanding) -> None:
         out().print(f"note     {said}: add --again to judge them again", style="yellow", soft_wrap=True)
 
 
-def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
+def session_on(master: str, settings: Mapping[str, str]) -> SparkSession:
     """Spark, or one line on why it can't be started: it says so in a hundred."""
     from reactive_runtime.spark import session
 
@@ -396,7 +406,7 @@ def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
 def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str], came: Came) -> None:
     from reactive_runtime.spark import follow
 
-    spark = _session(master, settings)
+    spark = session_on(master, settings)
     out().print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def on_judged(verdict: Verdict) -> None:

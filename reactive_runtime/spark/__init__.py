@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from reactive_runtime.spark._feed.segments import elements_fed, read_feed
+    from reactive_runtime.spark._lakehouse.kept_nights import KeptNight, keep_nights, read_as_of
     from reactive_runtime.spark._session.spark_session import session
     from reactive_runtime.spark._tasks.job_limits import JobLimits
     from reactive_runtime.spark._tasks.task_flows import TaskFlow, map_flow
@@ -26,6 +27,7 @@ __all__ = [
     "Estimate",
     "Found",
     "JobLimits",
+    "KeptNight",
     "SparkFeed",
     "SparkSink",
     "SparkTableSink",
@@ -39,7 +41,9 @@ __all__ = [
     "follow",
     "judge_files",
     "judge_frame",
+    "keep_nights",
     "map_flow",
+    "read_as_of",
     "read_feed",
     "read_runs",
     "session",
@@ -51,6 +55,7 @@ _HOMES: Final = {
     "Estimate": "_verdict.progress",
     "Found": "_verdict.judging",
     "JobLimits": "_tasks.job_limits",
+    "KeptNight": "_lakehouse.kept_nights",
     "SparkFeed": "_write.spark_sink",
     "SparkSink": "_write.spark_sink",
     "SparkTableSink": "_write.table_sink",
@@ -64,7 +69,9 @@ _HOMES: Final = {
     "follow": "_verdict.following",
     "judge_files": "_verdict.judging",
     "judge_frame": "_verdict.judging",
+    "keep_nights": "_lakehouse.kept_nights",
     "map_flow": "_tasks.task_flows",
+    "read_as_of": "_lakehouse.kept_nights",
     "read_feed": "_feed.segments",
     "read_runs": "_verdict.traces",
     "session": "_session.spark_session",

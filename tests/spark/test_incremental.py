@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
+from recorded_nights import night
 from sinks import Sink
 from typer.testing import CliRunner
 
@@ -25,18 +26,6 @@ from reactive_runtime.spark._verdict import lineage, traces
 from reactive_runtime.spark._verdict.lineage import entries_of, outstanding
 from reactive_runtime.spark._verdict.nights import rows_of
 from reactive_runtime.testing.trace import TraceWriter
-
-
-def night(folder: Path, name: str, day: int, elements: tuple[int, ...] = (1, 2, 3), files: int = 1) -> Path:
-    """A run of that day, of one flow; it breaks `order` where an element is smaller than the one before."""
-    writer = TraceWriter(folder, name)
-    for _ in range(files):
-        writer.recorder().wrap(Flow.from_iterable(elements), "numbers", ascending=True).subscribe(Sink())
-        writer.flush()
-    load = {"numbers": {"rounds": 1, "signals": 9, "seconds": 0.5}}
-    writer.close({"started": f"2026-11-{day:02}T02:15:00+00:00", "machine": "here", "load": load})
-    return writer.path
-
 
 Judge = Callable[..., tuple[list[str], Any]]
 

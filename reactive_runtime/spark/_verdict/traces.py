@@ -53,7 +53,7 @@ from reactive_runtime.testing.trace import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["TABLES", "Verdict", "judged_runs", "nothing_judged", "read_runs", "summary", "verify"]
+__all__ = ["TABLES", "Verdict", "judged_runs", "nothing_judged", "read_runs", "source_of", "summary", "verify"]
 
 TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examples", "lineage")
 """What is written for each run."""
@@ -245,7 +245,7 @@ def judged_runs(
     entries = left.entries if left is not None else entries_of(out)
     for line in left.newer if left is not None else ():
         skipped(line)
-    source = _source(spark, roots, folders, skipped, note)
+    source = source_of(spark, roots, folders, skipped, note)
     try:
         by_newer, lines = newer(entries, source.names)
         for line in lines:
@@ -273,7 +273,7 @@ def judged_runs(
     return Verdict([], [], before=before[0], older=before[1])
 
 
-def _source(
+def source_of(
     spark: SparkSession,
     roots: Sequence[str],
     folders: Sequence[Path] | None,
