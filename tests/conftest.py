@@ -42,6 +42,8 @@ APART = {
     "test_follow": "verdicts",
     "test_incremental": "nights",
     "test_kafka": "connectors",
+    "test_kept_nights": "nights",
+    "test_kept_nights_in_lakes": "connectors",
     "test_kills": "killed",
     "test_lakehouse": "connectors",
     "test_long_subscriptions": "nights",
