@@ -383,6 +383,13 @@ def test_a_verdict_that_is_whole_is_the_verdict_wherever_it_is_cut_off_as_it_is_
     assert step > 5
 
 
+def test_folders_whose_names_look_like_patterns_are_taken_as_they_are(spark: Any, folder: Path, tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs [of {all}*", tmp_path / "verdict [of {all}*"
+    shutil.copytree(good(folder), runs / "run=good")
+    assert verify(spark, [runs], out).clean
+    assert read_runs(spark, [runs]).count() == read_runs(spark, [good(folder)]).count()
+
+
 def test_there_is_one_verifier_a_folder(spark: Any, folder: Path, tmp_path: Path) -> None:
     code = (
         "import sys\nfrom pathlib import Path\nfrom reactive_runtime.spark._verdict.tables import one_verifier\n"

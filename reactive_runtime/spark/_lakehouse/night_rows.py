@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._examining import EXAMINED, HELD, Examined
 from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, schema_of
 from reactive_runtime.judging._stores import FILE, LISTED, RUN, batches, below, few, opened
+from reactive_runtime.spark._session.spark_session import literal
 from reactive_runtime.spark._verdict import judging
 from reactive_runtime.spark._verdict.lineage import entries_of, index_of
 from reactive_runtime.spark._verdict.percentiles import percentiles
@@ -153,8 +153,7 @@ def verdict_tables(spark: SparkSession, verdict: Path) -> dict[str, DataFrame]:
     frames = {}
     for name, of in columns.items():
         if any((verdict / name).glob("run=*")):
-            path = re.sub(r"([\\{}\[\]*?])", r"\\\1", str(verdict / name))  # Spark takes it for a pattern
-            frames[name] = spark.read.schema(of).parquet(path)
+            frames[name] = spark.read.schema(of).parquet(literal(verdict / name))
         else:
             frames[name] = spark.createDataFrame([], of)
     return frames

@@ -21,7 +21,17 @@ from reactive_runtime.spark._session.spark_errors import is_connected
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BRIEF", "JUDGING", "is_there", "java_home", "python_of", "session", "settings_of", "workers_can"]
+__all__ = [
+    "BRIEF",
+    "JUDGING",
+    "is_there",
+    "java_home",
+    "literal",
+    "python_of",
+    "session",
+    "settings_of",
+    "workers_can",
+]
 
 BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
@@ -196,6 +206,11 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals or not key.startswith("spark."):
         raise ReactiveError(f"--conf {text!r}: should be spark.key=value")
     return key, value
+
+
+def literal(path: Path) -> str:
+    """The path for a reader of Spark, which takes a plain one for a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path))
 
 
 def java_home() -> str:

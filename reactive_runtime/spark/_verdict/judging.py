@@ -32,6 +32,7 @@ from reactive_runtime.judging._gathering import MOST
 from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS
 from reactive_runtime.judging._stores import FewFiles, few, is_remote, local
 from reactive_runtime.spark._session.spark_errors import is_connected, reason
+from reactive_runtime.spark._session.spark_session import literal
 from reactive_runtime.spark._verdict.judge_tasks import (
     ALL,
     SENT,
@@ -112,7 +113,7 @@ class Found:
             return Found(frame, self.plan, held)
         self.frame.write.parquet(str(to))
         self._held.release()
-        return Found(self.frame.sparkSession.read.schema(spark_schema(ALL)).parquet(str(to)), self.plan)
+        return Found(self.frame.sparkSession.read.schema(spark_schema(ALL)).parquet(literal(to)), self.plan)
 
     def release(self) -> None:
         """Remove from the executors' disks what was kept there; the findings are computed again if they are used."""

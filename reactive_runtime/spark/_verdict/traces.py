@@ -30,6 +30,7 @@ from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._examples import examples_in
 from reactive_runtime.judging._stores import few, is_remote, roots_of
+from reactive_runtime.spark._session.spark_session import literal
 from reactive_runtime.spark._verdict import judging
 from reactive_runtime.spark._verdict.comparing import compared
 from reactive_runtime.spark._verdict.judging import Found
@@ -89,7 +90,9 @@ def read_runs(spark: SparkSession, folders: Sequence[Path | str]) -> DataFrame:
 
 def _read(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
     # Bytes that have changed since they were written are no trace, even where they can be read as values.
-    return spark.read.schema(_SCHEMA).option("parquet.page.verify-checksum.enabled", "true").parquet(*map(str, files))
+    return (
+        spark.read.schema(_SCHEMA).option("parquet.page.verify-checksum.enabled", "true").parquet(*map(literal, files))
+    )
 
 
 def summary(found: DataFrame) -> DataFrame:
