@@ -19,15 +19,24 @@ from reactive_runtime._cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import RULES_VERSION
 from reactive_runtime.judging._compacting import compact
+from reactive_runtime.judging._stores import FewFiles
 from reactive_runtime.report import load
 from reactive_runtime.report._retention import prune_verdicts
 from reactive_runtime.spark import verify
-from reactive_runtime.spark._verdict import lineage, traces
+from reactive_runtime.spark._verdict import judging, lineage, traces
 from reactive_runtime.spark._verdict.lineage import entries_of, outstanding
 from reactive_runtime.spark._verdict.nights import rows_of
 from reactive_runtime.testing.trace import TraceWriter
 
 Judge = Callable[..., tuple[list[str], Any]]
+
+
+@pytest.fixture(params=["driver", pytest.param("tasks", marks=pytest.mark.nightly)])
+def planner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The driver; at night tasks too, whose jobs take ten times as long for so little."""
+    if request.param == "tasks":
+        monkeypatch.setattr(judging, "FEW", FewFiles(-1, -1))
+    return str(request.param)
 
 
 @pytest.fixture
@@ -63,6 +72,7 @@ def table(folder: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.parametrize("planner", ["driver", "tasks"], indirect=True)
 def test_a_second_night_judges_its_own_run_and_the_tables_keep_the_first(judge: Judge, tmp_path: Path) -> None:
     first = night(tmp_path, "one", 1, (3, 1))
     read, verdict = judge(tmp_path)
