@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from nats.aio.client import Client
-from sinks import PATIENCE, Sink
+from sinks import PATIENCE, Sink, until
 
 from connect.nats_server import NatsServer
+from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._jetstream import on_the_loop
 from reactive_runtime.connect.jetstream import JetStreamError, Writer, read
 
@@ -40,6 +41,13 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
+@pytest.fixture(autouse=True)
+def each_connection_is_closed() -> Iterator[None]:
+    """With its test: what it has to say of its end belongs to no other."""
+    yield
+    until(lambda: not last_notes._closing)
+
+
 # -- a pull without an answer ------------------------------------------------------------------------------------------
 
 
@@ -60,7 +68,7 @@ def test_a_consumer_deleted_between_two_pulls_fails_the_flow(
 
 
 def test_a_server_that_answers_no_more_fails_the_flow(
-    tmp_path: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, dropped: list[Any]
 ) -> None:
     monkeypatch.setattr(on_the_loop, "EXPIRES", 0.1)
     server = NatsServer(tmp_path)
@@ -76,6 +84,9 @@ def test_a_server_that_answers_no_more_fails_the_flow(
         kind, error = sink.signals[-1]
         assert (kind, type(error)) == ("on_error", JetStreamError)
         assert "it does not answer within 0.2 s" in str(error)
+        until(lambda: not last_notes._closing)
+        # whether the server goes on before the connection has given up is the machine's business
+        assert all("the last acknowledgements may be lost" in str(drop.error) for drop in dropped)
     finally:
         server.close()
 
