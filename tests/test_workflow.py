@@ -296,3 +296,21 @@ def test_a_script_can_be_parsed(script: Path) -> None:
     assert bash is not None
     done = subprocess.run([bash, "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_change_gives_make_whole_lines_and_files_that_are_there(tmp_path: Path) -> None:
+    """Behind the end of a line make takes the next one for a command of its own."""
+    programs = tmp_path / ".ci"
+    programs.mkdir()
+    shutil.copy(".ci/run", programs)
+    told = tmp_path / "told"
+    stub = f'#!/bin/sh\nfor argument; do printf "%s\\0" "$argument" >> {told}; done\necho python3\n'
+    for name in ("tools", "servers", "kafka", "free-threaded", "make"):
+        (programs / name).write_text(stub)
+        (programs / name).chmod(0o755)
+    environment = {**OWN, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run([programs / "run"], env=environment, check=True, capture_output=True)
+    arguments = told.read_text().split("\0")
+    assert [argument for argument in arguments if "\n" in argument] == []
+    (tests,) = [argument.partition("=")[2] for argument in arguments if argument.startswith("FREE_TESTS=")]
+    assert [file for file in tests.split() if file != "--ignore" and not Path(file).exists()] == []

@@ -64,9 +64,7 @@ def tables(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such folders.")],
     into: Annotated[str, typer.Option(help="Namespace of the tables: lake.nights; for Delta also a folder.")],
     format: Annotated[str, typer.Option(help="Of the tables: delta, iceberg; or parquet, which has no versions.")],
-    verdict: Annotated[
-        Path | None, typer.Option(help="Folder of a verdict whose tables are kept too.")
-    ] = None,
+    verdict: Annotated[Path | None, typer.Option(help="Folder of a verdict whose tables are kept too.")] = None,
     master: Master = "local[*]",
     conf: Conf = None,
     packages: Packages = None,
