@@ -202,7 +202,7 @@ class _Apart:
 
 
 def _of(rows: Rows, whose: _Subscription) -> Array:
-    """Which of the rows are of that subscription."""
+    """Mask the rows of that subscription."""
     run, subscription = whose
     mine: Array = rows.subscription == subscription
     if rows.runs != [run]:

@@ -467,7 +467,7 @@ class Trace:
         return answers, _since(self.of("ns", requests), self.of("ns", answers))
 
     def _found_no_demand(self, requests: Array) -> Array:
-        """Which of these valid requests found no demand outstanding."""
+        """Mask the valid requests that found no demand outstanding."""
         found: Array = self.delivered_before(requests) == self.requested(requests)
         return found
 

@@ -72,6 +72,19 @@ def test_a_member_that_joins_leaves_when_it_has_joined() -> None:
     assert client.left == "answered, closed as me, 0 polls before its time"
 
 
+def test_an_error_of_a_callback_as_a_member_leaves_goes_to_the_hook(dropped: list[Any]) -> None:
+    failure = ValueError("of a callback")
+
+    def fail() -> None:
+        raise failure
+
+    client = Client(fail)
+    joining = member(client)
+    joining.leave(failed=False)
+    until(lambda: dropped and client.closed.is_set() and joining not in last_notes._closing)
+    assert [drop.error for drop in dropped] == [failure]
+
+
 def test_a_member_whose_partitions_go_leaves_when_it_has_joined_again() -> None:
     client = Client()
     joining = member(client)

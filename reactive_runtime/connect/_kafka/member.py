@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from reactive_runtime._core.failures import dropping
 from reactive_runtime._core.failures.assembly import add_note
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime.connect._elements import last_notes
@@ -61,7 +62,9 @@ _error_of: Final = Message.error
 
 
 class Member:
-    """The consumer of one subscription. The owner of the drain calls it; the client calls back inside of that.
+    """The consumer of one subscription.
+
+    The owner of the drain calls it, and behind `close` the thread that leaves; the client calls back inside of that.
 
     Args:
         of: The topics, and the settings.
@@ -255,13 +258,17 @@ class Member:
         return self.health.steady and not self.health.away and bool(self.consumer.memberid())
 
     def close_later(self) -> None:
-        """Close the client as soon as the group hears it."""
+        """Close the client as soon as the group hears it. The thread that calls it owns the member now."""
         until = primitives.monotonic() + (LEAVING if self.consumer.memberid() else self.of.cluster.timeout)
         try:
-            while primitives.monotonic() < until and not (self.can_leave() and self.answers()):
-                self.consumer.poll(ANSWER)  # what it brings comes again
+            try:
+                while primitives.monotonic() < until and not (self.can_leave() and self.answers()):
+                    self.consumer.poll(ANSWER)  # what it brings comes again
+            finally:
+                self.consumer.close()  # with a commit under way the client waits for the broker, perhaps for ever
+        except Exception as error:  # a callback of the user's has raised it, inside of a call of the client
+            dropping.error_dropped("a member left its Kafka group", error)
         finally:
-            self.consumer.close()  # with a commit under way the client waits for the broker, perhaps for ever
             last_notes.end(self)
 
     def answers(self) -> bool:

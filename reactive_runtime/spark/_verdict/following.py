@@ -59,7 +59,7 @@ def follow(
 
     Raises:
         TraceError: `folder` is none, or another verifier is at work below `out`.
-        Exception: What a batch raises ends the job, and is raised here.
+        Exception: A batch has raised it; the job has ended.
 
     Thread:
         `judged` and `unreadable` are called on threads of the job, one batch at a time.
