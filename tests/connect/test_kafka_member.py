@@ -81,7 +81,7 @@ def test_an_error_of_a_callback_as_a_member_leaves_goes_to_the_hook(dropped: lis
     client = Client(fail)
     joining = member(client)
     joining.leave(failed=False)
-    until(lambda: dropped and client.closed.is_set() and joining not in last_notes._closing)
+    until(lambda: bool(dropped) and client.closed.is_set() and joining not in last_notes._closing)
     assert [drop.error for drop in dropped] == [failure]
 
 
