@@ -38,7 +38,7 @@ from reactive_runtime.explore._search.coverage import Coverage, is_drawn_for
 from reactive_runtime.explore._search.dpor import DPOR
 from reactive_runtime.explore._search.feedback import Feedback
 from reactive_runtime.explore._search.shrinking import ENDLESS, shrunk
-from reactive_runtime.explore._search.strategies import PCT, POS, SURW, URW, Random, Replayed, Strategy
+from reactive_runtime.explore._search.strategies import PCT, POS, SURW, URW, Early, Random, Replayed, Strategy
 
 __all__ = ["explore", "replay"]
 
@@ -68,6 +68,7 @@ def explore(
     engine: Literal["threads", "greenlets"] = "threads",
     job: int | None = None,
     gil: Literal["any", "assumed"] = "any",
+    early_timeouts: int = 1,
 ) -> Result:
     """Run `scenario` under up to `schedules` schedules, until one fails or none is left.
 
@@ -93,12 +94,16 @@ def explore(
             the worker, under pytest-xdist, and else of the process.
         gil: "assumed": threads change between two loads and stores only where an interpreter with a GIL lets another
             one in: at calls, and where a loop goes round. With the points "sync" and "shared" only.
+        early_timeouts: How often in a schedule time may pass early, as on a busy machine: a wait with a timeout, a
+            sleep or a timer ends while other threads still have work to do, or a thread reads the clock an hour after
+            its last step. Each counts as a preemption. 0: time passes only when no thread can go on.
 
     Returns:
         The failure, if there is one, and how much was looked at.
 
     Raises:
-        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine` or `gil` is out of its range.
+        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine`, `gil` or `early_timeouts` is
+            out of its range.
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
             `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
@@ -122,14 +127,16 @@ def explore(
         The strategies PCT of Burckhardt and others (2010), and POS of Yuan and others (2018).
     """
     program = scenario_of(scenario)
-    _check_numbers(schedules, bound, limit, hang)
+    _check_numbers(schedules, bound, limit, hang, early_timeouts)
     _check_words(points, engine, gil)
-    searching = _strategies(strategy, random.Random(seed), bound)
-    with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil) as session:
+    searching = _strategies(strategy, seed, bound)
+    with Session(
+        program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil, early=early_timeouts
+    ) as session:
         return _Search(session, program, searching, strategy, seed, shrink).result(schedules)
 
 
-def _check_numbers(schedules: int, bound: int | None, limit: int, hang: float) -> None:
+def _check_numbers(schedules: int, bound: int | None, limit: int, hang: float, early_timeouts: int) -> None:
     if schedules < 1:
         raise ValueError(f"explore: schedules must be at least 1, not {schedules}")
     if bound is not None and bound < 0:
@@ -138,6 +145,8 @@ def _check_numbers(schedules: int, bound: int | None, limit: int, hang: float) -
         raise ValueError(f"explore: limit must be at least 1, not {limit}")
     if not hang > 0:
         raise ValueError(f"explore: hang must be more than 0, not {hang}")
+    if early_timeouts < 0:
+        raise ValueError(f"explore: early_timeouts must be at least 0, not {early_timeouts}")
 
 
 def _check_words(points: str, engine: str, gil: str) -> None:
@@ -187,7 +196,8 @@ def replay(
     calls = [(name, list(numbers)) for name, numbers in item.program]
     program = whole.reduced(calls)
     points: Any = item.points
-    with Session(whole, points, modules, limit=item.limit, hang=FOR_EVER if debug else hang) as session:
+    patience = FOR_EVER if debug else hang
+    with Session(whole, points, modules, limit=item.limit, hang=patience, early=item.early) as session:
         session.resume(item)
         began = _seconds()
         steps, stop = session.show(program, item.schedule, item)
@@ -225,8 +235,9 @@ PORTFOLIO: Final = "pos+bounded+pct3+bounded+urw+bounded+pct2+bounded+random+bou
 """Those that take turns where none is asked for; `python benchmarks/strategies.py` says how soon which find what."""
 
 
-def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strategy]:
+def _strategies(name: str, seed: int, bound: int | None) -> list[Strategy]:
     """Those of a portfolio take turns."""
+    rng = random.Random(seed)
     simple: dict[str, Any] = {
         "random": Random,
         "pct": PCT,
@@ -244,12 +255,13 @@ def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strate
         if part in found:
             continue  # it has a further turn
         if part in simple:
-            found[part] = simple[part](rng)
+            one = simple[part](rng)
         elif part.startswith("pct") and part[3:].isdigit() and int(part[3:]) >= 1:
-            found[part] = PCT(rng, int(part[3:]))
+            one = PCT(rng, int(part[3:]))
         else:
-            one = f"one of portfolio, {', '.join(simple)} or pct<depth>, or some of them joined by +"
-            raise ValueError(f"explore: strategy must be {one}, not {name!r}")
+            known = f"one of portfolio, {', '.join(simple)} or pct<depth>, or some of them joined by +"
+            raise ValueError(f"explore: strategy must be {known}, not {name!r}")
+        found[part] = one if isinstance(one, Bounded | DPOR) else Early(one, random.Random(f"{seed} {part}"))
     if bound is not None and any(isinstance(item, DPOR) for item in found.values()):
         raise ValueError("explore: dpor has no bound; bounded has one, and leaves out equivalent schedules as well")
     if sum(isinstance(item, Bounded | DPOR) for item in found.values()) > 1:
@@ -355,16 +367,17 @@ class _Search:
         session.observations.outcomes = observed
 
     def _verdict(self, unseen: list[str]) -> Verdict:
-        systematic, complete = self._systematic, self._complete
+        systematic, complete, scheduler = self._systematic, self._complete, self._session.scheduler
+        early = scheduler.early if scheduler.timed else None
         if self._failure is not None:
             return Verdict("failed", complete)
         if self._uncontrolled or unseen:
             return Verdict("incomplete", complete)
         if systematic is not None and systematic.exhausted:
-            return Verdict("exhausted", complete)
+            return Verdict("exhausted", complete, early_timeouts=early)
         if systematic is not None and systematic.complete is not None and len(self._searching) == 1:
-            return Verdict("exhausted", complete, systematic.complete)
-        return Verdict("held", complete, coverage=self._coverage.estimate())
+            return Verdict("exhausted", complete, systematic.complete, early_timeouts=early)
+        return Verdict("held", complete, coverage=self._coverage.estimate(), early_timeouts=early)
 
 
 def _checked(session: Session, program: Scenario[Any], ran: Run, number: int) -> str:

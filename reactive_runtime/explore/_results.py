@@ -54,8 +54,16 @@ class Verdict:
     """exhausted: every schedule with at most so many preemptions; None: every schedule."""
     coverage: float | None = None
     """held: the estimated chance that a further schedule does what one of these has done already; None: unknown."""
+    early_timeouts: int | None = None
+    """exhausted and held: in each schedule time passed early so often at most; None: nothing waits for the clock."""
 
     def __str__(self) -> str:
+        early = self.early_timeouts
+        if early is None:
+            return self._looked_at()
+        return f"{self._looked_at()}, with at most {early} early timeout{'s'[early == 1 :]}"
+
+    def _looked_at(self) -> str:
         times = f"{self.schedules:,} schedule{'s'[self.schedules == 1 :]}"
         if self.kind == "held" and self.coverage is not None:
             return f"held ({times}, estimated coverage {math.floor(self.coverage * 1_000) / 10:g}%)"

@@ -142,6 +142,8 @@ class StepLog:
             elif item is not None:
                 value = self._text(item)
                 held = (item, "", value)
+        if me.early:
+            text, value = f"{text}: {me.early}", me.early
         key = f"{me.index}|{text}|{function}|{line}"
         shown = self._inside.get(me.index, me)
         step = Step(
@@ -215,7 +217,7 @@ class StepLog:
 
     def _preempts(self, me: Task) -> bool:
         before = self._last
-        return before != me.index and me.ident != -1 and any(task.index == before for task in self._scheduler.ready)
+        return bool(me.early) or (before != me.index and me.ident != -1 and any(task.index == before for task in self._scheduler.ready))
 
     def settle(self) -> None:
         """What became of the value of the step before."""

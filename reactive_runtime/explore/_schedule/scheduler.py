@@ -20,6 +20,10 @@ Time is virtual. The clock stands still while any thread has something to do, an
 thread that only goes round a loop, and changes nothing, has nothing to do. A thread that reads the clock again and
 again moves it (`Scheduler.time`).
 
+On a busy machine a thread may be preempted for longer than another one waits. So time may pass *early*, `early` times
+in a run: a strategy may choose a thread that waits with a timeout, while others could go on. Then the clock moves to
+its deadline. Where a thread reads the clock, a strategy may choose that an hour has passed since its last step.
+
 Schedules are fair: a thread ranks below the others (`task_states`) after it gives way, goes round a loop without a
 change, or does many steps in a row. The scheduler prefers a ready thread that has done no step for long (`STARVED`).
 """
@@ -35,7 +39,7 @@ from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore._schedule.carriers import Carrier, ThreadCarriers
 from reactive_runtime.explore._schedule.ordering import Ordering
-from reactive_runtime.explore._schedule.task import Aborted, Stop, Task
+from reactive_runtime.explore._schedule.task import READING, WAITING, Aborted, Stop, Task, choice
 
 __all__ = ["Scheduler"]
 
@@ -54,6 +58,12 @@ CALM: Final = 20
 FOREVER: Final = 1_000
 """When each has done so as often as this, the run is a livelock."""
 
+HOUR: Final = 3600.0
+"""Virtual seconds that pass at once where a thread reads the clock late: more than most programs wait for anything."""
+
+LATE: Final = 2
+"""So many readings of a thread at one place may be an hour late: of a loop, the first two."""
+
 READINGS: Final = 100
 """A thread may read the clock so often at one place before further readings move it."""
 
@@ -71,6 +81,7 @@ class Scheduler(Ordering):
         "collecting",
         "current",
         "due",
+        "early",
         "escaped",
         "excepthook",
         "few",
@@ -89,10 +100,13 @@ class Scheduler(Ordering):
         "schedule",
         "settling",
         "shown",
+        "spare",
         "starving",
         "step_log",
         "stop",
+        "stands",
         "streak",
+        "timed",
         "tracer",
         "tracking",
         "tried",
@@ -138,6 +152,11 @@ class Scheduler(Ordering):
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
         self.clock: float = 0.0  # virtual seconds
         self.horizon: float = 0.0  # see `PATIENCE`
+        self.early: int = 0  # how often time may pass early, in the runs that follow
+        self.spare: int = 0  # of these, how often in this run from now on; while the actors run
+        self.timed: bool = False  # whether it could have, in any run
+        self.stands: tuple[Task, Task] = (choice(READING, "the clock"), choice(READING + 1, "the clock"))
+        self.stands[1].state = WAITING  # as that of a thread whose wait ends early
         self.stop: Stop | None = None
         self.main: Task = None  # type: ignore[assignment]  # watch
 
@@ -155,6 +174,7 @@ class Scheduler(Ordering):
         self.schedule = []
         self.stop = None
         self.aborting = self.settling = False
+        self.spare = 0
         self.watching = False
         self.main = main = self._thread("main", lambda: None, self.carriers.main())
         main.started = True
@@ -169,6 +189,7 @@ class Scheduler(Ordering):
         main = self.main
         self.block(main)
         self.settling = True
+        self.spare = self.early
         self.horizon = self.clock + PATIENCE
         with contextlib.suppress(Aborted):
             if self.ready or self.resting or self._idle():
@@ -179,6 +200,7 @@ class Scheduler(Ordering):
                     main.wait()
         self.current = main
         self.settling = False
+        self.spare = 0
         if self.stop is not None:
             self._unwind()
         self.wake(main)
@@ -321,11 +343,29 @@ class Scheduler(Ordering):
 
     def _next(self, me: Task) -> Task:
         ready = self.ready
+        if self.timers and self.spare:
+            return self._next_or_early(me)
         if not self.ranked:
             return ready[0] if len(ready) <= self.few else self.choose(ready, me)
         self.rank()
         chosen = ready[0] if len(ready) <= self.few else self.choose(ready, me)
         self.chosen(chosen)
+        return chosen
+
+    def _next_or_early(self, me: Task) -> Task:
+        """As `_next`; a thread that waits with a timeout may be chosen too: then its time has come."""
+        if self.ranked:
+            self.rank()
+        able = [*self.ready, *self.due_later()]
+        self.timed = self.timed or len(able) > len(self.ready)
+        chosen = able[0] if len(able) <= self.few else self.choose(able, me)
+        if chosen.state is WAITING:
+            assert chosen.deadline is not None
+            self.spare -= 1
+            self._pass(chosen.deadline)
+            chosen.early = "its time is over"
+        if self.ranked:
+            self.chosen(chosen)
         return chosen
 
     # -- points ------------------------------------------------------------------------------------------------
@@ -339,8 +379,8 @@ class Scheduler(Ordering):
         if self.steps >= self.due:
             self._checked(me)
         ready = self.ready
-        if len(ready) > self.few or self.ranked:
-            chosen = self._next(me) if self.ranked else self.choose(ready, me)
+        if len(ready) > self.few or self.ranked or (self.timers and self.spare):
+            chosen = self._next(me) if self.ranked or self.timers else self.choose(ready, me)
             if chosen is not me:
                 self.streak = 0
                 self.current = chosen
@@ -380,6 +420,7 @@ class Scheduler(Ordering):
         self.schedule.append(me.index)
         if self.step_log is not None:
             self.step_log.step(me)
+        me.early = ""
 
     def _count(self, me: Task) -> None:
         """Count a step, and check what is due at it."""
@@ -507,24 +548,25 @@ class Scheduler(Ordering):
     def _tick(self) -> bool:
         """Move the clock to the next deadline, and wake all threads that are due. False: there is no deadline."""
         timers = self.timers
-        now: float | None = None
-        while timers:
-            deadline, _, thread = timers[0]
+        while timers and (timers[0][2].ended or timers[0][2].deadline != timers[0][0]):
+            heapq.heappop(timers)  # it was woken before
+        if not timers or (self.settling and timers[0][0] > self.horizon and self._unfinished() is None):
+            return False
+        self._pass(timers[0][0])
+        return True
+
+    def _pass(self, now: float) -> None:
+        """Move the clock to `now`, and wake all threads that are due by then."""
+        self.clock = now = max(now, self.clock)
+        timers = self.timers
+        while timers and timers[0][0] <= now:
+            deadline, _, thread = heapq.heappop(timers)
             if thread.ended or thread.deadline != deadline:
-                heapq.heappop(timers)  # it was woken before
-                continue
-            if now is None:
-                if self.settling and deadline > self.horizon and self._unfinished() is None:
-                    return False
-                self.clock = now = max(deadline, self.clock)
-            elif deadline > now:
-                break
-            heapq.heappop(timers)
+                continue  # it was woken before
             thread.timed_out = True
             if self.tracking:
                 thread.chain = hash((thread.chain, deadline))
             self.wake(thread)
-        return now is not None
 
     def time(self, frame: FrameType) -> float:
         """The clock, read from `frame`. A thread that reads it at one place again and again moves it faster and faster.
@@ -537,6 +579,8 @@ class Scheduler(Ordering):
         me = self.current
         place = (frame.f_code, frame.f_lasti)
         count = me.readings[place] = me.readings.get(place, 0) + 1
+        if self.spare and count <= LATE:
+            self._read_late(me)
         if count > READINGS:
             self._for_all()
             now = self.clock + (count - READINGS) ** 3 * 1e-6
@@ -551,6 +595,23 @@ class Scheduler(Ordering):
         if self.tracking:
             me.chain = hash((me.chain, self.clock))
         return self.clock
+
+    def _read_late(self, me: Task) -> None:
+        """`me` reads the clock: a strategy chooses whether an hour has passed since its last step."""
+        self.timed = True
+        chosen = self.choose([*self.stands], me)
+        self.schedule.append(chosen.index)
+        me.location, me.writes, me.what = None, False, "reads the clock"
+        if chosen is self.stands[1]:
+            self.spare -= 1
+            me.early = "an hour later"
+            self._for_all()
+            self._pass(self.clock + HOUR)
+        if self.tracking:
+            me.chain = hash((me.chain, chosen.index))
+        if self.step_log is not None:
+            self.step_log.step(me)
+        me.early = ""
 
     def _unfinished(self) -> Task | None:
         """A thread that the run waits for: one that has not ended, and is no daemon."""

@@ -91,6 +91,7 @@ class Session:
         engine: str = "threads",
         job: int | None = None,
         gil: str = "any",
+        early: int = 0,
     ) -> None:
         self.points = points
         self.limit = limit
@@ -105,6 +106,7 @@ class Session:
         self._engine = engine
         self._job = job
         self._gil = gil
+        self._early = early
         self._changes: dict[tuple[int, int], bool] = {}  # by two sites: whether a GIL lets another thread in
         self._program = program
         self._named = modules
@@ -189,6 +191,7 @@ class Session:
             self.scheduler = scheduler = (
                 UnderAGil(kept, self.limit, self._lets_in) if self._gil == "assumed" else Scheduler(kept, self.limit)
             )
+            scheduler.early = self._early
             self.watcher = Watcher(scheduler, self._files, self._names, self._functions)
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
@@ -419,6 +422,7 @@ class Session:
             python=f"{sys.version_info.major}.{sys.version_info.minor}",
             source=source_hash(self._own_files()),
             limit=self.limit,
+            early=self._early,
             releases=self.scheduler.releases,
             racing=self._by_file(self.watcher.racing.__getitem__),
             names=sorted(self.watcher.by_name),

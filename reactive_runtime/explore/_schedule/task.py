@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from reactive_runtime._core.failures.exits import Unwinding
 
 if TYPE_CHECKING:
     from reactive_runtime.explore._schedule.carriers import Carrier
 
-__all__ = ["CUT", "ENDED", "READY", "RESTING", "WAITING", "Aborted", "Several", "Stop", "Task", "parts_of"]
+__all__ = ["CUT", "ENDED", "READING", "READY", "RESTING", "WAITING", "Aborted", "Several", "Stop", "Task", "choice", "parts_of"]
 
 READY: Final = "ready"
 """It can go on, and may be chosen."""
@@ -20,6 +20,9 @@ RESTING: Final = "resting"
 WAITING: Final = "waiting"
 """It can't go on until it is woken."""
 ENDED: Final = "ended"
+
+READING: Final = 9_000
+"""Choices of how late a thread reads the clock have this number and the next; those of an event loop come after."""
 
 PERSISTENCE: Final = 400
 """Steps that a thread does in a row at most, at first, while others could go on: it may loop until they do a step."""
@@ -99,6 +102,7 @@ class Task:
         "daemon",
         "deadline",
         "done",
+        "early",
         "go",
         "ident",
         "index",
@@ -154,6 +158,7 @@ class Task:
         self.deadline: float | None = None  # of the timer that is set; None if a thread has woken it
         self.until: float | None = None  # the same, kept until its wait is over
         self.timed_out: bool = False
+        self.early: str = ""  # if time has passed early for its next step: what a diagram says of that
         self.joiners: list[Task] = []
         # For fairness; see `TaskStates` and `Scheduler.came_round`:
         self.below: int = 0  # bits by index: threads that it ranks below
@@ -200,3 +205,23 @@ class Task:
         locked = seen[3] != self.locks
         seen[3] = self.locks
         return not locked or seen[4] >= UNLOCKED
+
+
+def choice(number: int, name: str) -> Task:
+    """What a strategy can choose as it chooses a thread; `number` is its index."""
+    carrier: Any = _NoCarrier
+    made = Task(number, name, lambda: None, carrier, daemon=True)
+    made.started = True
+    return made
+
+
+class _NoCarrier:
+    """A choice is no thread: it is never handed the turn."""
+
+    ident = -1
+
+    @staticmethod
+    def go() -> NoReturn:
+        raise AssertionError("a choice was given the turn of a thread")
+
+    wait = go

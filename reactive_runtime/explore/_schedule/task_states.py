@@ -81,6 +81,10 @@ class TaskStates:
             task.state = READY
             self.ready.append(task)
 
+    def due_later(self) -> list[Task]:
+        """The threads that wait, and that the clock wakes if nothing does before; in order of their creation."""
+        return [task for task in self.threads if task.state is WAITING and task.deadline is not None]
+
     def finish(self, task: Task) -> None:
         """`task` has ended."""
         self.block(task)

@@ -54,6 +54,8 @@ class Token:
     schedule: Sequence[int]
     prints: Sequence[int]
     """One byte for each step."""
+    early: int = 0
+    """How often time may have passed early."""
     calling: Sequence[tuple[str, Sequence[int]]] = ()
     """Which operations in C were points that call back, by file."""
 

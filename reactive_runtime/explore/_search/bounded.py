@@ -1,7 +1,8 @@
 """The search by preemption bound: every schedule with no preemption, then with one, two, and so on to the end.
 
 A preemption is a switch away from a thread that could have gone on. Most bugs need one or two, so those schedules
-come first; what is found first has the fewest there are.
+come first; what is found first has the fewest there are. Time that passes early (`Scheduler`) counts as one: another
+thread was kept from its work for that long.
 
 Equivalent schedules run once. Two schedules are equivalent when each operation comes after the same operations that
 it depends on; then every thread has seen the same, and does the same next. `Scheduler.note` keeps for each thread a
@@ -17,7 +18,7 @@ is the whole schedule so far, and nothing is saved.
 from __future__ import annotations
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
-from reactive_runtime.explore._schedule.task import CUT, Stop, Task
+from reactive_runtime.explore._schedule.task import CUT, WAITING, Stop, Task
 
 __all__ = ["Bounded"]
 
@@ -99,7 +100,7 @@ class Bounded:
         chosen: Task | None = None
         chosen_cost = 0
         for task in ready:
-            cost = self.preemptions + (goes_on and task is not me)
+            cost = self.preemptions + (task.state is WAITING or (goes_on and task is not me))
             key = self._key(scheduler, here, task)
             seen = self._seen.get(key)
             if seen is not None and seen <= cost:
@@ -113,7 +114,7 @@ class Bounded:
             self._seen[key] = cost
             if chosen is None:
                 chosen, chosen_cost = task, cost
-            elif task is me or (chosen is not me and task.index < chosen.index):  # the one that runs is preferred
+            elif task is me or (chosen is not me and _comes_before(task, chosen)):  # the one that runs is preferred
                 self._stack.append((scheduler.schedule, at, chosen.index, chosen_cost, 0))
                 chosen, chosen_cost = task, cost
             else:
@@ -130,6 +131,10 @@ class Bounded:
         state = 0
         for thread in scheduler.threads:
             state ^= hash((thread.index, thread.chain))
+        if scheduler.spare != scheduler.early:  # the clock, and the timers, may differ where all else is the same
+            state ^= hash((scheduler.spare, scheduler.clock))
+            for thread in scheduler.due_later():
+                state ^= hash((thread.index, thread.deadline, True))
         if scheduler.ranked:
             for thread in scheduler.threads:
                 if thread.below:
@@ -141,7 +146,13 @@ class Bounded:
         if not (self._reduced and scheduler.tracking):
             return hash((here, thread.index))
         index = thread.index
-        return hash((here ^ hash((index, thread.chain)) ^ hash((index, scheduler.ahead(thread))), index))
+        early = thread.state is WAITING
+        return hash((here ^ hash((index, thread.chain)) ^ hash((index, scheduler.ahead(thread))), index, early))
 
     def end(self, scheduler: Scheduler) -> None:
         """Nothing is left to do: the steps that were put off are kept as they come."""
+
+
+def _comes_before(one: Task, other: Task) -> bool:
+    """Which of two is tried first: one that can go on, and then the older one."""
+    return (one.state is WAITING, one.index) < (other.state is WAITING, other.index)

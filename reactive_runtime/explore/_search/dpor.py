@@ -16,6 +16,9 @@ way, the clock that a thread moves by reading it. Where no thread can go on and 
 all that was. Where operations can't be distinguished, at lines and instructions, or where an invariant looks at each
 state, all steps are dependent: nothing is saved.
 
+Time that passes early (`Scheduler`) is a step of its own, on which all others depend, and one that need not come. So it is
+a branch of each state in which it may come.
+
 A lock that another thread has does not race with its release, which can come only first, but with its acquisition.
 
 Source sets say which branches are needed, as in the first algorithm of the paper; the trees only say how to go on, so
@@ -27,6 +30,7 @@ Origin: source sets and wakeup trees of Abdulla, Aronis, Jonsson and Sagonas (Op
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
@@ -68,7 +72,9 @@ class _Node:
 class _Event:
     """A step of the run of now. In `clock`, by thread, how many of its steps come before."""
 
-    __slots__ = ("accesses", "after_idle", "clock", "for_all", "label", "location", "node", "number", "thread", "what")
+    __slots__ = (
+        "accesses", "after_idle", "clock", "data", "for_all", "label", "location", "node", "number", "thread", "what",
+    )  # fmt: skip
 
     def __init__(self, thread: int, label: int, node: _Node | None, location: Any, what: Any) -> None:
         self.thread = thread
@@ -78,6 +84,7 @@ class _Event:
         self.what = what
         self.accesses: list[_Access] = []
         self.for_all = False
+        self.data = False  # the thread chose among what it has itself to do
         self.after_idle = False
         self.number = 0
         self.clock: list[int] = []
@@ -115,6 +122,7 @@ class DPOR:
         self._labels: dict[int, int] = {0: 1}  # by thread
         self._made: dict[int, int] = {}  # by thread: what it has made
         self._waiting: list[tuple[int, list[tuple[int, int, Any, bool, Any]]]] = []
+        self._late: dict[int, list[tuple[int, int]]] = {}  # by number of events: whose time came when none could go on
         self._idle = False
 
     # -- a run -------------------------------------------------------------------------------------------------
@@ -162,12 +170,13 @@ class DPOR:
                 scheduler.abort(Stop(CUT, "equivalent to a schedule that has run"))
             self._stack.append(node)
         self._at = at + 1
-        node.ready = [self._label(task, me) for task in ready]
+        node.ready = [self._branch(task, me) for task in ready]
         node.ahead = scheduler.ahead(chosen)
         node.for_all = not scheduler.tracking or scheduler.ranked
         thread = me if data else chosen
         self._now = event = _Event(thread.index, node.label, node, chosen.location, chosen.what)
-        event.for_all = node.for_all
+        event.for_all = node.for_all or chosen.state is WAITING
+        event.data = data
         event.after_idle, self._idle = self._idle, False
         self._events.append(event)
         return chosen
@@ -176,27 +185,35 @@ class DPOR:
         """The first branch of a state that no run has come to."""
         follow, self._follow = self._follow, []
         tracking = self._scheduler.tracking
-        labels = {self._label(task, me): task for task in ready}
+        labels = {self._branch(task, me): task for task in ready}
         branches = [branch for branch in follow if branch[0] in labels and branch[0] not in node.sleep]
         everything = data or not tracking or any(branch[0] not in labels for branch in follow)
         if everything or not follow:
-            preferred = sorted(ready, key=lambda task: (task is not me, task.index))
+            preferred = sorted(ready, key=lambda task: (task.state is WAITING, task is not me, task.index))
             known = {branch[0] for branch in branches}
             for task in preferred:
-                label = self._label(task, me)
+                label = self._branch(task, me)
                 if label not in node.sleep and label not in known:
                     branches.append([label, []])
                     if not everything:
                         break
         if not branches:
             return None
+        known = {branch[0] for branch in branches}
+        early = [label for label, task in labels.items() if task.state is WAITING and label not in known]
+        branches.extend([label, []] for label in early)
         node.tree = branches
         node.label = branches[0][0]
         self._follow = branches[0][1]
         return labels[node.label]
 
     def _found(self, ready: list[Task], me: Task, label: int) -> Task | None:
-        return next((task for task in ready if self._label(task, me) == label), None)
+        return next((task for task in ready if self._branch(task, me) == label), None)
+
+    def _branch(self, task: Task, me: Task) -> int:
+        """The label of a thread; another one where its wait would end early."""
+        label = self._label(task, me)
+        return hash((label, 5)) if task.state is WAITING and task.ident != -1 else label
 
     def _label(self, task: Task, me: Task) -> int:
         """A number for a thread: the same in every run that is equivalent; for a choice of `me`, one of that."""
@@ -217,7 +234,7 @@ class DPOR:
         if for_all:
             return
         for task in ready:
-            label = self._label(task, me)
+            label = self._branch(task, me)
             known = before.sleep.get(label)
             if known is None or label == before.label:
                 continue
@@ -258,6 +275,8 @@ class DPOR:
             if task.state is WAITING and task.location is not None
         ]
         self._waiting.append((len(self._events), waiting))
+        if scheduler.spare:  # it could have been before the last steps of the others, which came to their end
+            self._late[len(self._events)] = [(task.index, self._branch(task, task)) for task in scheduler.due_later()]
         self._idle = True
 
     def named(self) -> int:
@@ -331,6 +350,8 @@ class DPOR:
                         clock = _joined(clock, events[other].clock)
                     event.clock = clock
                     races.extend((other, event, at) for other in found)
+            if at > self._from:
+                races.extend(self._too_late(at, last, idle))
             if at == len(events):
                 break
             event = events[at]
@@ -375,6 +396,17 @@ class DPOR:
             for label in node.ready:
                 if label not in node.sleep and all(label != branch[0] for branch in node.tree):
                     node.tree.append([label, []])
+
+    def _too_late(self, at: int, last: dict[int, int], idle: list[int]) -> Iterator[tuple[int, _Event, int]]:
+        """The races of the waits that the clock ended, with the last step of each other thread."""
+        for thread, label in self._late.get(at, ()):
+            event = _Event(thread, label, None, None, "time")
+            before = self._before(thread, last, idle)
+            found = [other for index, other in last.items() if index != thread and not self._knows(before, other)]
+            event.clock = before
+            for other in found:
+                event.clock = _joined(event.clock, self._events[other].clock)
+            yield from ((other, event, at) for other in found)
 
     def _mine(self, thread: int, last: dict[int, int]) -> int:
         """The step after which a thread had come to what it does next."""
@@ -444,6 +476,8 @@ class DPOR:
     def _reverse(self, at: int, event: _Event, end: int) -> None:
         """Note at the place of a step: all that does not come after it, then `event`."""
         events = self._events
+        while events[at].data:  # no other thread goes on between a step and the choice that it leads to
+            at -= 1
         first = events[at]
         node = first.node
         if node is None:
@@ -453,8 +487,12 @@ class DPOR:
         later: list[_Event] = []
         for index in range(at + 1, len(events)):
             other = events[index]
-            if other is not event and not (thread < len(other.clock) and other.clock[thread] >= number):
+            if other is event:
+                continue
+            if not (thread < len(other.clock) and other.clock[thread] >= number):
                 (rest if index < end else later).append(other)
+            elif index < end and other.thread == event.thread:
+                return  # its thread has come to it only behind the step that led to the choice
         rest.append(event)
         if self._is_known(node, rest):
             return

@@ -14,6 +14,7 @@ All draw from one seeded generator, so the same seed gives the same schedules.
   those on one location, another one each time. Even over the orders in which threads come to that location; what is
   done elsewhere does not count.
 - *feedback* (see `feedback`): schedules that showed something new are changed a little, and tried again.
+- *early* (`Early`), with each of these: now and then time passes early (`Scheduler`), at a place by chance.
 - *portfolio*: each in turn, and after each a schedule of the search by preemption bound. What one is blind to another
   sees.
 """
@@ -25,9 +26,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
-from reactive_runtime.explore._schedule.task import Several, Task, parts_of
+from reactive_runtime.explore._schedule.task import WAITING, Several, Task, parts_of
 
-__all__ = ["PCT", "POS", "SURW", "URW", "Random", "Replayed", "Strategy"]
+__all__ = ["PCT", "POS", "SURW", "URW", "Early", "Random", "Replayed", "Strategy"]
 
 
 class Strategy(Protocol):
@@ -249,6 +250,48 @@ class SURW:
         self._seen = {}
 
 
+class Early:
+    """A strategy, in whose schedules time passes early now and then.
+
+    In some of them not at all, so that a fault that needs none is found as soon as before. The others draw where, among
+    as many places as a schedule had at most.
+    """
+
+    def __init__(self, inner: Strategy, rng: random.Random) -> None:
+        self.name: str = inner.name
+        self._inner = inner
+        self._rng = rng  # its own: a program without timeouts has the schedules that it has without this
+        self._scheduler: Scheduler
+        self._most = 4  # places in a schedule
+        self._seen = 0  # of these, in this schedule
+        self._at: list[int] = []  # those at which time passes, the last one first
+
+    def begin(self, scheduler: Scheduler) -> bool:
+        """Draw where time passes."""
+        self._scheduler = scheduler
+        self._most = max(self._most, self._seen)
+        self._seen = 0
+        times = self._rng.randrange(scheduler.early + 1)
+        self._at = sorted((self._rng.randrange(self._most) for _ in range(times)), reverse=True)
+        return self._inner.begin(scheduler)
+
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        """That of the strategy, of those that can go on; or, at the places drawn, one of the others."""
+        able = [task for task in ready if task.state is not WAITING]
+        if len(able) == len(ready):
+            return self._inner.choose(ready, me)
+        place, self._seen = self._seen, self._seen + 1
+        if self._at and place >= self._at[-1]:
+            self._at.pop()
+            early = [task for task in ready if task.state is WAITING]
+            return early[self._rng.randrange(len(early))]
+        return able[0] if len(able) <= self._scheduler.few else self._inner.choose(able, me)
+
+    def end(self, scheduler: Scheduler) -> None:
+        """As the strategy."""
+        self._inner.end(scheduler)
+
+
 class Replayed:
     """Follows a schedule; where that can't be, says so.
 
@@ -279,14 +322,14 @@ class Replayed:
             wanted = self._schedule[at]
             for entry in ready:
                 if entry.index == wanted:
-                    self.preemptions += entry is not me and me in ready
+                    self.preemptions += entry.state is WAITING or (entry is not me and me in ready)
                     return entry
             if self._exactly and self.diverged is None:
                 names = ", ".join(task.name for task in ready)
                 self.diverged = f"step {at + 1}: thread {wanted} should go on, and only {names} can"
         if me in ready:
             return me
-        return min(ready, key=lambda item: item.index)
+        return min(ready, key=lambda item: (item.state is WAITING, item.index))
 
     def end(self, scheduler: Scheduler) -> None:
         """Nothing is left to do: `diverged` and `preemptions` say how it went."""

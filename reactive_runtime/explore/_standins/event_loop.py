@@ -28,7 +28,7 @@ from typing import Any, Final, NoReturn
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
-from reactive_runtime.explore._schedule.task import Aborted, Task
+from reactive_runtime.explore._schedule.task import Aborted, Task, choice
 from reactive_runtime.explore._standins import instrumented
 
 __all__ = ["ExploredEventLoop", "refused"]
@@ -87,7 +87,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         self._handed = instrumented.Location()  # what was handed over, to the loop's thread
         self._asleep: Task | None = None  # the loop's thread, while it waits
         self._choices: dict[asyncio.Task[Any], Task] = {}  # what stands for a task where one is chosen
-        self._callbacks = _choice(0, "callbacks")
+        self._callbacks = choice(TASKS, "callbacks")
 
     def time(self) -> float:
         """Virtual seconds since the run began. Reading it in a loop of one's own moves it, as for every clock."""
@@ -245,7 +245,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             name = task.get_name()
             if name.startswith("Task-"):  # numbered by a counter that goes on from run to run
                 name = f"task {number}"
-            found = self._choices[task] = _choice(number, name)
+            found = self._choices[task] = choice(TASKS + number, name)
         return found
 
     def close(self) -> None:
@@ -281,26 +281,6 @@ def _close_coroutines(entries: list[Any]) -> None:
             for cell in entry.__closure__ or ():
                 with contextlib.suppress(ValueError):  # it is empty
                     entries += [held for held in [cell.cell_contents] if inspect.iscoroutine(held)]
-
-
-def _choice(number: int, name: str) -> Task:
-    """What a strategy can choose as it chooses a thread."""
-    carrier: Any = _NoCarrier
-    item = Task(TASKS + number, name, lambda: None, carrier, daemon=True)
-    item.started = True
-    return item
-
-
-class _NoCarrier:
-    """A choice is no thread: it is never handed the turn."""
-
-    ident = -1
-
-    @staticmethod
-    def go() -> NoReturn:
-        raise AssertionError("a task of asyncio was given the turn of a thread")
-
-    wait = go
 
 
 def _frame_of(task: asyncio.Task[Any] | None) -> FrameType | None:
