@@ -40,6 +40,9 @@ def explore(
     gil: Annotated[
         str, typer.Option(help="any, or assumed: only schedules that an interpreter with a GIL allows.")
     ] = "any",
+    early_timeouts: Annotated[
+        int, typer.Option(min=0, help="How often in a schedule time may pass early, as on a busy machine.")
+    ] = 1,
     hang: Annotated[float, typer.Option(help="Seconds that a thread may run without coming to a point.")] = 10.0,
     replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
     debug: Annotated[
@@ -62,7 +65,10 @@ def explore(
     if play:
         _play(target, schedules, seed, limit, tuple(module or ()))
         return
-    asked = Asked(target, schedules, seed, strategy, points, tuple(module or ()), bound, limit, engine, gil, hang)
+    modules = tuple(module or ())
+    asked = Asked(
+        target, schedules, seed, strategy, points, modules, bound, limit, engine, gil, early_timeouts, hang
+    )
     watched(
         lambda: _explored_here(asked, jobs, replay, debug, save, svg, Reports(target, junit, sarif)),
         "the exploration",

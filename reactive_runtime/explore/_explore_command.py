@@ -36,6 +36,7 @@ class Asked:
     limit: int
     engine: str
     gil: str
+    early_timeouts: int
     hang: float
     job: int | None = None
 
@@ -64,7 +65,8 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
     estimates = [item for result in results if (item := result.verdict.coverage) is not None]
     # The mean: all together have seen at least what each of them has.
     coverage = sum(estimates) / len(estimates) if len(estimates) == len(results) else None
-    verdict = Verdict("held", schedules, coverage=coverage)
+    early = [item for result in results if (item := result.verdict.early_timeouts) is not None]
+    verdict = Verdict("held", schedules, coverage=coverage, early_timeouts=max(early, default=None))
     if unseen or uncontrolled:
         verdict = Verdict("incomplete", schedules)
     return replace(

@@ -194,7 +194,9 @@ class Play:
         self._whole = whole
         self._modules = modules
         self._limit = limit
-        self.result: Result = explore(whole, modules=modules, schedules=schedules, seed=seed, limit=limit)
+        self.result: Result = explore(
+            whole, modules=modules, schedules=schedules, seed=seed, limit=limit, early_timeouts=0
+        )
         """What the explorer has found."""
         if self.result.uncontrolled:
             raise ExploreError(str(self.result))

@@ -181,7 +181,7 @@ def dates_that_are_pickled() -> None:
 def test_what_holds_unexplored_holds_explored(program: Callable[[], None]) -> None:
     program()
     for strategy in ("dpor", "portfolio"):
-        result = explore(program, strategy=strategy, schedules=200)
+        result = explore(program, strategy=strategy, schedules=200, early_timeouts=0)
         assert result.failure is None, result.failure.message
 
 
