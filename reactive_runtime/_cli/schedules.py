@@ -66,9 +66,7 @@ def explore(
         _play(target, schedules, seed, limit, tuple(module or ()))
         return
     modules = tuple(module or ())
-    asked = Asked(
-        target, schedules, seed, strategy, points, modules, bound, limit, engine, gil, early_timeouts, hang
-    )
+    asked = Asked(target, schedules, seed, strategy, points, modules, bound, limit, engine, gil, early_timeouts, hang)
     watched(
         lambda: _explored_here(asked, jobs, replay, debug, save, svg, Reports(target, junit, sarif)),
         "the exploration",

@@ -131,11 +131,9 @@ class StepLog:
             held = (item, "_value", before)
         elif isinstance(about, str):
             text = about
-        elif isinstance(about, tuple):
+        elif isinstance(about, tuple) and about[1] != "next":
             item, name, writes, new = about
-            if name == "next":
-                value = ""
-            elif name and item is not None and not writes:
+            if name and item is not None and not writes:
                 value = self._held(item, name)
             elif name and item is not None:
                 value = self._change(item, name, new)
@@ -217,7 +215,9 @@ class StepLog:
 
     def _preempts(self, me: Task) -> bool:
         before = self._last
-        return bool(me.early) or (before != me.index and me.ident != -1 and any(task.index == before for task in self._scheduler.ready))
+        return bool(me.early) or (
+            before != me.index and me.ident != -1 and any(task.index == before for task in self._scheduler.ready)
+        )
 
     def settle(self) -> None:
         """What became of the value of the step before."""

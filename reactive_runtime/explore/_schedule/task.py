@@ -11,7 +11,20 @@ from reactive_runtime._core.failures.exits import Unwinding
 if TYPE_CHECKING:
     from reactive_runtime.explore._schedule.carriers import Carrier
 
-__all__ = ["CUT", "ENDED", "READING", "READY", "RESTING", "WAITING", "Aborted", "Several", "Stop", "Task", "choice", "parts_of"]
+__all__ = [
+    "CUT",
+    "ENDED",
+    "READING",
+    "READY",
+    "RESTING",
+    "WAITING",
+    "Aborted",
+    "Several",
+    "Stop",
+    "Task",
+    "choice",
+    "parts_of",
+]
 
 READY: Final = "ready"
 """It can go on, and may be chosen."""

@@ -16,8 +16,8 @@ way, the clock that a thread moves by reading it. Where no thread can go on and 
 all that was. Where operations can't be distinguished, at lines and instructions, or where an invariant looks at each
 state, all steps are dependent: nothing is saved.
 
-Time that passes early (`Scheduler`) is a step of its own, on which all others depend, and one that need not come. So it is
-a branch of each state in which it may come.
+Time that passes early (`Scheduler`) is a step of its own, on which all others depend, and one that need not come. So it
+is a branch of each state in which it may come.
 
 A lock that another thread has does not race with its release, which can come only first, but with its acquisition.
 
