@@ -188,7 +188,7 @@ class FullIsLost:
         assert sorted(self.taken + self.lost) == [1, 2], "one is lost"
 
 
-class FullIsTold(FullIsLost):
+class FullIsReported(FullIsLost):
     def drop(self, element: int) -> None:
         self.lost.append(element)
 
@@ -655,7 +655,7 @@ PROGRAMS: dict[type[Any], type[Any]] = {
     EventUnasked: EventAsked,
     WaitOnce: WaitFor,
     EmptyIsTheEnd: EmptyIsNotTheEnd,
-    FullIsLost: FullIsTold,
+    FullIsLost: FullIsReported,
     JoinUnasked: JoinAsked,
     TimerWins: TimerLooks,
     SleepInsteadOfJoin: EventInsteadOfSleep,

@@ -1,4 +1,4 @@
-"""Time that passes early: what only a busy machine shows is found, by every strategy, and nothing else is accused."""
+"""Time that passes early: each strategy finds faults that only a busy machine shows, and accuses no twin."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_twin_is_not_accused(twin: type[Any]) -> None:
 
 
 def outcomes(program: Any, search: Any, early: int) -> set[Any] | None:
-    """What all schedules come to; None: there are too many."""
+    """The ends of all schedules; None: there are too many."""
     scenario = scenario_of(program)
     with Session(scenario, "shared", (), limit=2_000, hang=10, early=early) as session:
         seen: set[Any] = set()

@@ -107,8 +107,8 @@ class StepLog:
         """Before a step: what it is, in words."""
         me.said = text
 
-    def step(self, me: Task) -> None:
-        """`me` does its step now."""
+    def step(self, me: Task, turn: int | None = None) -> None:
+        """`me` does its step now; `turn`: its name in the schedule, where that is not the index of `me`."""
         self.settle()
         about, me.said = me.said, None
         what = me.what
@@ -146,7 +146,7 @@ class StepLog:
         shown = self._inside.get(me.index, me)
         step = Step(
             shown.index, shown.name, text, filename, line, linecache.getline(filename, line).strip(), function, value,
-            self._preempts(me), zlib.crc32(key.encode()) & 0xFF, turn=me.index,
+            self._preempts(me), zlib.crc32(key.encode()) & 0xFF, turn=me.index if turn is None else turn,
         )  # fmt: skip
         if self._token is not None and self.diverged is None:
             prints = self._token.prints

@@ -96,13 +96,13 @@ class StepRecorder:
         self._codes = codes
         self.taken: list[_Step] = []
 
-    def step(self, me: Task) -> None:
-        """`me` does its step now."""
+    def step(self, me: Task, turn: int | None = None) -> None:
+        """`me` does its step now; see `StepLog.step`."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename not in self._files and frame.f_code not in self._codes:
             frame = frame.f_back
         name, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-        self.taken.append((me.index, me.what, name, line))
+        self.taken.append((me.index if turn is None else turn, me.what, name, line))
 
     def offers(self, frames: Mapping[int, FrameType | None]) -> None:
         """Does nothing: the places of the other tasks are not compared."""
@@ -180,8 +180,8 @@ class AtTheLast(StepRecorder):
         super().__init__(frozenset(), ())
         self._length = length
 
-    def step(self, me: Task) -> None:
-        """`me` does its step now."""
-        super().step(me)
+    def step(self, me: Task, turn: int | None = None) -> None:
+        """`me` does its step now; see `StepLog.step`."""
+        super().step(me, turn)
         if len(self.taken) == self._length:
             breakpoint()  # the program's frame is some steps up

@@ -568,18 +568,19 @@ class Scheduler(Ordering):
                 thread.chain = hash((thread.chain, deadline))
             self.wake(thread)
 
-    def time(self, frame: FrameType) -> float:
+    def time(self, frame: FrameType, *, early: bool = True) -> float:
         """The clock, read from `frame`. A thread that reads it at one place again and again moves it faster and faster.
 
         Reading `READINGS` + k of a place moves it by k³ microseconds, or to the next deadline. It passes a second after
         45 such readings and an hour after 350, and a loop that waits for a second or more ends at most a tenth late.
+        `early`: at the first readings an hour may have passed since the last step of the thread.
         """
         if not self.active or self.quiet or self.aborting:
             return self.clock
         me = self.current
         place = (frame.f_code, frame.f_lasti)
         count = me.readings[place] = me.readings.get(place, 0) + 1
-        if self.spare and count <= LATE:
+        if early and self.spare and count <= LATE:
             self._read_late(me)
         if count > READINGS:
             self._for_all()
@@ -610,7 +611,7 @@ class Scheduler(Ordering):
         if self.tracking:
             me.chain = hash((me.chain, chosen.index))
         if self.step_log is not None:
-            self.step_log.step(me)
+            self.step_log.step(me, chosen.index)
         me.early = ""
 
     def _unfinished(self) -> Task | None:

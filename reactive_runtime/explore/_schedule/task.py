@@ -221,7 +221,7 @@ class Task:
 
 
 def choice(number: int, name: str) -> Task:
-    """What a strategy can choose as it chooses a thread; `number` is its index."""
+    """An entry that a strategy can choose as it chooses a thread; `number` is its index."""
     carrier: Any = _NoCarrier
     made = Task(number, name, lambda: None, carrier, daemon=True)
     made.started = True

@@ -154,5 +154,5 @@ class Bounded:
 
 
 def _comes_before(one: Task, other: Task) -> bool:
-    """Which of two is tried first: one that can go on, and then the older one."""
+    """Whether `one` is tried before `other`: first those that can go on, and of them the older ones."""
     return (one.state is WAITING, one.index) < (other.state is WAITING, other.index)

@@ -95,7 +95,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         frame = sys._getframe(1)
         if scheduler is None or instrumented.foreign() or frame.f_code.co_filename.startswith(_LIBRARY):
             return 0.0 if scheduler is None else scheduler.clock
-        return scheduler.time(frame)
+        return scheduler.time(frame, early=False)
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
