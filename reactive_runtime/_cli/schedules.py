@@ -43,6 +43,7 @@ def explore(
     early_timeouts: Annotated[
         int, typer.Option(min=0, help="How often in a schedule time may pass early, as on a busy machine.")
     ] = 1,
+    pause: Annotated[float, typer.Option(help="Seconds that pass early at once, at most.")] = 1.0,
     hang: Annotated[float, typer.Option(help="Seconds that a thread may run without coming to a point.")] = 10.0,
     replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
     debug: Annotated[
@@ -66,7 +67,9 @@ def explore(
         _play(target, schedules, seed, limit, tuple(module or ()))
         return
     modules = tuple(module or ())
-    asked = Asked(target, schedules, seed, strategy, points, modules, bound, limit, engine, gil, early_timeouts, hang)
+    asked = Asked(
+        target, schedules, seed, strategy, points, modules, bound, limit, engine, gil, early_timeouts, pause, hang
+    )
     watched(
         lambda: _explored_here(asked, jobs, replay, debug, save, svg, Reports(target, junit, sarif)),
         "the exploration",

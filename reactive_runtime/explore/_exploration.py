@@ -9,6 +9,7 @@ shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinki
 from __future__ import annotations
 
 import bdb
+import math
 import os
 import random
 import traceback
@@ -69,6 +70,7 @@ def explore(
     job: int | None = None,
     gil: Literal["any", "assumed"] = "any",
     early_timeouts: int = 1,
+    pause: float = 1.0,
 ) -> Result:
     """Run `scenario` under up to `schedules` schedules, until one fails or none is left.
 
@@ -95,15 +97,16 @@ def explore(
         gil: "assumed": threads change between two loads and stores only where an interpreter with a GIL lets another
             one in: at calls, and where a loop goes round. With the points "sync" and "shared" only.
         early_timeouts: How often in a schedule time may pass early, as on a busy machine: a wait with a timeout, a
-            sleep or a timer ends while other threads still have work to do, or a thread reads the clock an hour after
-            its last step. Each counts as a preemption. 0: time passes only when no thread can go on.
+            sleep or a timer ends while other threads still have work to do, or a thread reads the clock `pause` seconds
+            after its last step. Each counts as a preemption. 0: time passes only when no thread can go on.
+        pause: Seconds that a thread may be preempted for, at most, above 0: a wait for longer does not end early.
 
     Returns:
         The failure, if there is one, and how much was looked at.
 
     Raises:
-        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine`, `gil` or `early_timeouts` is
-            out of its range.
+        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine`, `gil`, `early_timeouts` or
+            `pause` is out of its range.
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
             `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
@@ -127,16 +130,27 @@ def explore(
         The strategies PCT of Burckhardt and others (2010), and POS of Yuan and others (2018).
     """
     program = scenario_of(scenario)
-    _check_numbers(schedules, bound, limit, hang, early_timeouts)
+    _check_numbers(schedules, bound, limit, hang, early_timeouts, pause)
     _check_words(points, engine, gil)
     searching = _strategies(strategy, seed, bound)
     with Session(
-        program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil, early=early_timeouts
+        program,
+        points,
+        modules,
+        limit=limit,
+        hang=hang,
+        engine=engine,
+        job=job,
+        gil=gil,
+        early=early_timeouts,
+        pause=pause,
     ) as session:
         return _Search(session, program, searching, strategy, seed, shrink).result(schedules)
 
 
-def _check_numbers(schedules: int, bound: int | None, limit: int, hang: float, early_timeouts: int) -> None:
+def _check_numbers(
+    schedules: int, bound: int | None, limit: int, hang: float, early_timeouts: int, pause: float
+) -> None:
     if schedules < 1:
         raise ValueError(f"explore: schedules must be at least 1, not {schedules}")
     if bound is not None and bound < 0:
@@ -147,6 +161,8 @@ def _check_numbers(schedules: int, bound: int | None, limit: int, hang: float, e
         raise ValueError(f"explore: hang must be more than 0, not {hang}")
     if early_timeouts < 0:
         raise ValueError(f"explore: early_timeouts must be at least 0, not {early_timeouts}")
+    if not 0 < pause < math.inf:
+        raise ValueError(f"explore: pause must be above 0, and finite, not {pause}")
 
 
 def _check_words(points: str, engine: str, gil: str) -> None:
@@ -197,7 +213,9 @@ def replay(
     program = whole.reduced(calls)
     points: Any = item.points
     patience = FOR_EVER if debug else hang
-    with Session(whole, points, modules, limit=item.limit, hang=patience, early=item.early) as session:
+    with Session(
+        whole, points, modules, limit=item.limit, hang=patience, early=item.early, pause=item.pause
+    ) as session:
         session.resume(item)
         began = _seconds()
         steps, stop = session.show(program, item.schedule, item)

@@ -37,6 +37,7 @@ class Asked:
     engine: str
     gil: str
     early_timeouts: int
+    pause: float
     hang: float
     job: int | None = None
 

@@ -77,7 +77,7 @@ class SemaphoreAsked(SemaphoreUnasked):
 
 
 class EventUnasked:
-    """`Event.wait(5)` returns, so the answer is taken to be there."""
+    """`Event.wait(0.5)` returns, so the answer is taken to be there."""
 
     def __init__(self) -> None:
         self.there = threading.Event()
@@ -88,13 +88,13 @@ class EventUnasked:
         self.there.set()
 
     def actor_asks(self) -> None:
-        self.there.wait(5)
+        self.there.wait(0.5)
         assert self.answer == 42, "no answer"
 
 
 class EventAsked(EventUnasked):
     def actor_asks(self) -> None:
-        if self.there.wait(5):
+        if self.there.wait(0.5):
             assert self.answer == 42
 
 
@@ -113,14 +113,14 @@ class WaitOnce:
     def actor_takes(self) -> None:
         with self.condition:
             if not self.elements:
-                self.condition.wait(2)
+                self.condition.wait(1)
             self.elements.pop()
 
 
 class WaitFor(WaitOnce):
     def actor_takes(self) -> None:
         with self.condition:
-            if self.condition.wait_for(lambda: self.elements, 2):
+            if self.condition.wait_for(lambda: self.elements, 1):
                 self.elements.pop()
 
 
@@ -205,7 +205,7 @@ class JoinUnasked:
     def actor_a(self) -> None:
         thread = threading.Thread(target=self.compute)
         thread.start()
-        thread.join(10)
+        thread.join(0.2)
         self.look(thread)
 
     def look(self, thread: threading.Thread) -> None:
@@ -229,7 +229,7 @@ class TimerWins:
         self.failed = True
 
     def actor_a(self) -> None:
-        timer = threading.Timer(30, self.alarm)
+        timer = threading.Timer(0.3, self.alarm)
         timer.start()
         self.done = True
         timer.cancel()
@@ -249,7 +249,7 @@ class TimerLooks(TimerWins):
                 self.failed = True
 
     def actor_a(self) -> None:
-        timer = threading.Timer(30, self.alarm)
+        timer = threading.Timer(0.3, self.alarm)
         timer.start()
         with self.lock:
             if not self.failed:
@@ -292,7 +292,7 @@ class LeaseUnfenced:
         with self.lock:
             if self.owner and time.monotonic() < self.until:
                 return False
-            self.owner, self.until = name, time.monotonic() + 10
+            self.owner, self.until = name, time.monotonic() + 0.5
             return True
 
     def write(self, name: str) -> None:
@@ -325,7 +325,7 @@ class CacheLooksTwice:
     """An entry is looked at, and taken at the next line: meanwhile it may have expired."""
 
     def __init__(self) -> None:
-        self.entries = {"key": (1, time.monotonic() + 60)}
+        self.entries = {"key": (1, time.monotonic() + 0.5)}
 
     def alive(self, key: str) -> Any:
         value, until = self.entries[key]
@@ -362,7 +362,7 @@ class NegativeRest:
         return end - time.monotonic()
 
     def actor_a(self) -> None:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 0.5
         if self.lock.acquire(timeout=self.rest(end)):
             self.lock.release()
 
@@ -386,7 +386,7 @@ class LateResult:
 
     def actor_asks(self) -> None:
         try:
-            self.future.result(timeout=3)
+            self.future.result(timeout=0.3)
         except NotInTime:
             self.answer(0)
 
@@ -422,7 +422,7 @@ class SentAgain:
         for _ in range(2):
             answered = threading.Event()
             self.requests.put((7, answered))
-            if answered.wait(2):
+            if answered.wait(0.2):
                 break
         self.requests.put(None)
 
@@ -458,7 +458,7 @@ class TwoWorkers:
         self.work(0)
 
     def actor_monitor(self) -> None:
-        if not self.sign.wait(5):
+        if not self.sign.wait(0.5):
             with self.lock:
                 self.term = 1
             self.work(1)
@@ -574,7 +574,7 @@ class HandedToOneWhoLeft:
             if self.free:
                 return self.free.pop()
             self.waiting.append(mine)
-        if mine[0].wait(2):
+        if mine[0].wait(0.2):
             return mine[1][0]
         return self.given_up(mine)
 
@@ -633,7 +633,7 @@ class ClosedInUse:
             assert self.open, "closed while it is used"
 
     def actor_a(self) -> None:
-        timer = threading.Timer(60, self.idle)
+        timer = threading.Timer(0.6, self.idle)
         timer.start()
         self.use()
         timer.cancel()

@@ -400,6 +400,6 @@ def test_a_bound_is_refused() -> None:
 
 
 def test_several_processes_are_refused() -> None:
-    asked = Asked("bugs.classics:Account", 10, 0, "dpor", "shared", (), None, 100, "threads", "any", 1, 10.0)
+    asked = Asked("bugs.classics:Account", 10, 0, "dpor", "shared", (), None, 100, "threads", "any", 1, 1.0, 10.0)
     with pytest.raises(ReactiveError, match="has no parts to share"):
         explored(asked, jobs=2)

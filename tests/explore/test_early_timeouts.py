@@ -89,7 +89,7 @@ def test_the_failure_is_small_shows_the_timeout_and_is_replayed() -> None:
     again = replay(EventUnasked, failure.token).failure
     assert again is not None
     assert again.schedule == failure.schedule
-    assert "# an hour later" in failure_of(TwoReadings).diagram()
+    assert "# 1 s later" in failure_of(TwoReadings).diagram()
 
 
 def test_a_preemption_is_counted_beside_the_early_timeout() -> None:
@@ -158,9 +158,31 @@ class LaterFirst:
 
 
 def test_the_clock_passes_all_deadlines_on_its_way() -> None:
-    assert {outcome.value for outcome in explore(LaterFirst).outcomes} == {10.0, 11.0}
+    assert {outcome.value for outcome in explore(LaterFirst, pause=10).outcomes} == {10.0, 11.0}
 
 
-def test_early_timeouts_below_zero_are_refused() -> None:
+class Patient:
+    """A wait for ten seconds, which is meant never to end but by a fault."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def actor_sets(self) -> None:
+        self.event.set()
+
+    def actor_waits(self) -> None:
+        assert self.event.wait(10), "not in time"
+
+
+def test_a_wait_that_is_longer_than_a_pause_does_not_end_early() -> None:
+    assert str(explore(Patient).verdict) == "exhausted"
+    failure = failure_of(Patient, pause=10)
+    assert replay(Patient, failure.token).failure is not None
+
+
+@pytest.mark.parametrize("pause", [0, -1.0, float("nan"), float("inf")])
+def test_arguments_out_of_range_are_refused(pause: float) -> None:
     with pytest.raises(ValueError, match="early_timeouts must be at least 0, not -1"):
         explore(CacheLooksTwice, early_timeouts=-1)
+    with pytest.raises(ValueError, match="pause must be above 0, and finite"):
+        explore(CacheLooksTwice, pause=pause)

@@ -491,7 +491,7 @@ def test_time_is_virtual() -> None:
         def at_end(self) -> None:
             assert self.woken == ["short", "long"]
 
-    assert str(explore(Sleepy).assert_holds().verdict) == "exhausted"
+    assert str(explore(Sleepy, early_timeouts=0).assert_holds().verdict) == "exhausted"
 
 
 def test_those_who_are_due_at_the_same_time_go_on_in_every_order() -> None:

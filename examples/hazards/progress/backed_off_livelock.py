@@ -9,7 +9,7 @@ from examples.hazards.lesson import AndIf, Lesson, Met
 
 
 class Transfer:
-    """Each takes its own lock, tries the other one, and where that is taken backs off for a second."""
+    """Each takes its own lock, tries the other one, and where that is taken backs off for two seconds."""
 
     def __init__(self) -> None:
         self.locks = [threading.Lock(), threading.Lock()]
@@ -34,7 +34,7 @@ class Transfer:
             return True
 
     def pause(self, me: int) -> float:
-        return 1.0
+        return 2.0
 
     def at_end(self) -> None:
         assert max(self.tries) <= 2, f"it took {self.tries} tries, and nothing says that it ever ends"
@@ -53,7 +53,7 @@ class UnlikePauses(Transfer):
     """The second pauses for longer, each time."""
 
     def pause(self, me: int) -> float:
-        return 1.0 + 4.0 * me
+        return 2.0 + 4.0 * me
 
 
 class LongerPauses(Transfer):
@@ -75,7 +75,8 @@ LESSON = Lesson(
     and_if=(
         AndIf(
             question="each paused for another time?",
-            answer="They fall out of step, and the second try succeeds. Random pauses do this for more threads.",
+            answer="They fall out of step, and the second try succeeds, unless a thread is preempted for as long as "
+            "the pauses differ. Random pauses do this for more threads.",
             program=UnlikePauses,
             fails=False,
         ),

@@ -21,8 +21,9 @@ thread that only goes round a loop, and changes nothing, has nothing to do. A th
 again moves it (`Scheduler.time`).
 
 On a busy machine a thread may be preempted for longer than another one waits. So time may pass *early*, `early` times
-in a run: a strategy may choose a thread that waits with a timeout, while others could go on. Then the clock moves to
-its deadline. Where a thread reads the clock, a strategy may choose that an hour has passed since its last step.
+in a run, and `longest_pause` seconds each time at most: a strategy may choose a thread that waits with a timeout, while
+others could go on. Then the clock moves to its deadline. Where a thread reads the clock, a strategy may choose that it
+has paused since its last step.
 
 Schedules are fair: a thread ranks below the others (`task_states`) after it gives way, goes round a loop without a
 change, or does many steps in a row. The scheduler prefers a ready thread that has done no step for long (`STARVED`).
@@ -58,11 +59,8 @@ CALM: Final = 20
 FOREVER: Final = 1_000
 """When each has done so as often as this, the run is a livelock."""
 
-HOUR: Final = 3600.0
-"""Virtual seconds that pass at once where a thread reads the clock late: more than most programs wait for anything."""
-
 LATE: Final = 2
-"""So many readings of a thread at one place may be an hour late: of a loop, the first two."""
+"""So many readings of a thread at one place may be late: of a loop, the first two."""
 
 READINGS: Final = 100
 """A thread may read the clock so often at one place before further readings move it."""
@@ -89,6 +87,7 @@ class Scheduler(Ordering):
         "horizon",
         "lasting",
         "limit",
+        "longest_pause",
         "look_at",
         "looked",
         "made",
@@ -153,6 +152,7 @@ class Scheduler(Ordering):
         self.clock: float = 0.0  # virtual seconds
         self.horizon: float = 0.0  # see `PATIENCE`
         self.early: int = 0  # how often time may pass early, in the runs that follow
+        self.longest_pause: float = 1.0  # virtual seconds that pass early at once, at most
         self.spare: int = 0  # of these, how often in this run from now on; while the actors run
         self.timed: bool = False  # whether it could have, in any run
         self.stands: tuple[Task, Task] = (choice(READING, "the clock"), choice(READING + 1, "the clock"))
@@ -352,11 +352,15 @@ class Scheduler(Ordering):
         self.chosen(chosen)
         return chosen
 
+    def soon(self) -> list[Task]:
+        """The threads whose waits may end early."""
+        return self.due_by(self.clock + self.longest_pause)
+
     def _next_or_early(self, me: Task) -> Task:
         """As `_next`; a thread that waits with a timeout may be chosen too: then its time has come."""
         if self.ranked:
             self.rank()
-        able = [*self.ready, *self.due_later()]
+        able = [*self.ready, *self.soon()]
         self.timed = self.timed or len(able) > len(self.ready)
         chosen = able[0] if len(able) <= self.few else self.choose(able, me)
         if chosen.state is WAITING:
@@ -573,7 +577,7 @@ class Scheduler(Ordering):
 
         Reading `READINGS` + k of a place moves it by k³ microseconds, or to the next deadline. It passes a second after
         45 such readings and an hour after 350, and a loop that waits for a second or more ends at most a tenth late.
-        `early`: at the first readings an hour may have passed since the last step of the thread.
+        `early`: at the first readings the thread may have paused since its last step.
         """
         if not self.active or self.quiet or self.aborting:
             return self.clock
@@ -598,16 +602,16 @@ class Scheduler(Ordering):
         return self.clock
 
     def _read_late(self, me: Task) -> None:
-        """`me` reads the clock: a strategy chooses whether an hour has passed since its last step."""
+        """`me` reads the clock: a strategy chooses whether it has paused since its last step."""
         self.timed = True
         chosen = self.choose([*self.stands], me)
         self.schedule.append(chosen.index)
         me.location, me.writes, me.what = None, False, "reads the clock"
         if chosen is self.stands[1]:
             self.spare -= 1
-            me.early = "an hour later"
+            me.early = f"{self.longest_pause:g} s later"
             self._for_all()
-            self._pass(self.clock + HOUR)
+            self._pass(self.clock + self.longest_pause)
         if self.tracking:
             me.chain = hash((me.chain, chosen.index))
         if self.step_log is not None:

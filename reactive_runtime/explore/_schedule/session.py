@@ -92,6 +92,7 @@ class Session:
         job: int | None = None,
         gil: str = "any",
         early: int = 0,
+        pause: float = 1.0,
     ) -> None:
         self.points = points
         self.limit = limit
@@ -107,6 +108,7 @@ class Session:
         self._job = job
         self._gil = gil
         self._early = early
+        self._pause = pause
         self._changes: dict[tuple[int, int], bool] = {}  # by two sites: whether a GIL lets another thread in
         self._program = program
         self._named = modules
@@ -191,7 +193,7 @@ class Session:
             self.scheduler = scheduler = (
                 UnderAGil(kept, self.limit, self._lets_in) if self._gil == "assumed" else Scheduler(kept, self.limit)
             )
-            scheduler.early = self._early
+            scheduler.early, scheduler.longest_pause = self._early, self._pause
             self.watcher = Watcher(scheduler, self._files, self._names, self._functions)
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
@@ -423,6 +425,7 @@ class Session:
             source=source_hash(self._own_files()),
             limit=self.limit,
             early=self._early,
+            pause=self._pause,
             releases=self.scheduler.releases,
             racing=self._by_file(self.watcher.racing.__getitem__),
             names=sorted(self.watcher.by_name),

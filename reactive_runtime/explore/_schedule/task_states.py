@@ -81,9 +81,13 @@ class TaskStates:
             task.state = READY
             self.ready.append(task)
 
-    def due_later(self) -> list[Task]:
-        """The threads that wait, and that the clock wakes if nothing does before; in order of their creation."""
-        return [task for task in self.threads if task.state is WAITING and task.deadline is not None]
+    def due_by(self, time: float) -> list[Task]:
+        """The threads that wait, and that the clock wakes by then if nothing does before; the oldest first."""
+        return [
+            task
+            for task in self.threads
+            if task.state is WAITING and task.deadline is not None and task.deadline <= time
+        ]
 
     def finish(self, task: Task) -> None:
         """`task` has ended."""

@@ -55,7 +55,9 @@ class Token:
     prints: Sequence[int]
     """One byte for each step."""
     early: int = 0
-    """How often time may have passed early."""
+    """How often time may have passed early,"""
+    pause: float = 1.0
+    """and for how many seconds each time."""
     calling: Sequence[tuple[str, Sequence[int]]] = ()
     """Which operations in C were points that call back, by file."""
 

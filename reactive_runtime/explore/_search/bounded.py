@@ -17,6 +17,8 @@ is the whole schedule so far, and nothing is saved.
 
 from __future__ import annotations
 
+from math import inf
+
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import CUT, WAITING, Stop, Task
 
@@ -133,7 +135,7 @@ class Bounded:
             state ^= hash((thread.index, thread.chain))
         if scheduler.spare != scheduler.early:  # the clock, and the timers, may differ where all else is the same
             state ^= hash((scheduler.spare, scheduler.clock))
-            for thread in scheduler.due_later():
+            for thread in scheduler.due_by(inf):
                 state ^= hash((thread.index, thread.deadline, True))
         if scheduler.ranked:
             for thread in scheduler.threads:

@@ -276,7 +276,7 @@ class DPOR:
         ]
         self._waiting.append((len(self._events), waiting))
         if scheduler.spare:  # it could have been before the last steps of the others, which came to their end
-            self._late[len(self._events)] = [(task.index, self._branch(task, task)) for task in scheduler.due_later()]
+            self._late[len(self._events)] = [(task.index, self._branch(task, task)) for task in scheduler.soon()]
         self._idle = True
 
     def named(self) -> int:
