@@ -6,7 +6,16 @@ from typing import Any, Final
 
 from reactive_runtime.errors import SparkError
 
-__all__ = ["a_dataframe", "found_no_more", "is_connected", "lost", "not_stopped", "reason", "spark_error"]
+__all__ = [
+    "a_dataframe",
+    "found_no_more",
+    "is_connected",
+    "lost",
+    "not_stopped",
+    "reason",
+    "spark_error",
+    "worker_was_late",
+]
 
 
 def spark_error(what: str, error: BaseException) -> SparkError:
@@ -65,6 +74,14 @@ def lost(what: str, session: Any) -> SparkError | None:
     if not stopped:
         return None
     return SparkError(f"{what}: the session of Spark was stopped: make another, and its DataFrames anew")
+
+
+def worker_was_late(error: BaseException) -> bool:
+    """Whether Spark gave a process of Python up that had not connected within 10 s, as on a busy machine.
+
+    Spark has no setting for these seconds.
+    """
+    return "waiting for the Python worker to connect back" in reason(error)
 
 
 def not_stopped(what: str, session: Any) -> None:
