@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.testing._traces.trace_files import IS_TRACE, METADATA, SIGNALS, contents, digest_of
+from reactive_runtime.testing._traces.trace_files import IS_TRACE, METADATA, SIGNALS, contents, digest_of, signature_of
 
 __all__ = [
     "FILE",
@@ -57,11 +57,12 @@ _COLUMNS: Final[dict[str, pa.DataType]] = {
     "file": pa.string(),
     "checksum": pa.string(),
     "text": pa.string(),
+    "signature": pa.string(),
 }
 
 LISTED: Final = pa.schema(_COLUMNS)
-"""A folder that is still to be listed, a run with the digest of its contents, a file of it with its checksum, or why a
-run can't be judged (`text`)."""
+"""A folder that is still to be listed, a run with the digest of its contents and its signature, a file of it with its
+checksum, or why a run can't be judged (`text`)."""
 
 _COPIES: Final = frozenset({"files", "checksums"})
 """Metadata that are rows of their own."""
@@ -207,6 +208,7 @@ def runs_in(root: int, level: int, folder: str, elsewhere: frozenset[str]) -> It
 def _run(root: int, level: int, folder: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     if not any(name in METADATA or SIGNALS(name) for name in names):
         return
+    signature = None if is_remote(folder) else signature_of(folder)  # before the metadata are read
     try:
         held = contents(folder, names, lambda name: opened(below(folder, name)))
     except TraceError as error:
@@ -217,6 +219,7 @@ def _run(root: int, level: int, folder: str, names: Sequence[str]) -> Iterator[t
         return
     facts = {name: value for name, value in held.metadata.items() if name not in _COPIES}
     known = {"run": held.run, "identity": held.identity, "rows": held.rows, "complete": held.complete}
+    known["signature"] = signature
     digest = digest_of([*held.files], held.checksums, held.rows, held.complete)
     yield _row(RUN, root, level, folder, checksum=digest, text=json.dumps(facts, default=str), **known)
     for name in held.files:

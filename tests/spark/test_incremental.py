@@ -118,6 +118,27 @@ def test_a_run_that_was_cut_off_is_judged_again_when_it_is_complete(judge: Judge
     assert [entry.complete for entry in entries_of(tmp_path / "verdict").values()] == [True]
 
 
+@pytest.mark.parametrize("planner", ["driver", "tasks"], indirect=True)
+def test_a_run_that_ends_while_it_is_judged_is_judged_again(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = TraceWriter(tmp_path, "one")
+    writer.recorder().wrap(Flow.range(3), "numbers").subscribe(Sink())
+    writer.flush()
+    judged = traces._verdict
+
+    def ends(*settings: Any) -> Any:
+        writer.close()
+        return judged(*settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(traces, "_verdict", ends)
+        judge(tmp_path)
+    assert [entry.complete for entry in entries_of(tmp_path / "verdict").values()] == [False]
+    assert judge(tmp_path)[0] == ["one"]
+    assert [entry.complete for entry in entries_of(tmp_path / "verdict").values()] == [True]
+
+
 def test_a_run_that_was_compacted_is_not_judged_again(judge: Judge, tmp_path: Path) -> None:
     night(tmp_path, "one", 1, files=3)
     assert judge(tmp_path)[0] == ["one"]

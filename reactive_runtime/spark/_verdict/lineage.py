@@ -11,12 +11,10 @@ made of `lineage`; runs judged before there was either have rules 0.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -24,7 +22,7 @@ from urllib.parse import unquote
 from reactive_runtime import __version__
 from reactive_runtime.errors import TraceError
 from reactive_runtime.testing._rule_checks import RULES_VERSION
-from reactive_runtime.testing._traces.trace_files import digest_of
+from reactive_runtime.testing._traces.trace_files import digest_of, signature_of
 from reactive_runtime.testing.trace import Held, holds, metadata_of, run_folders
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Entry:
     """The setting of the judge; None: not known."""
     folder: str | None = None
     signature: str | None = None
-    """Of the folder: it changes with the metadata."""
+    """Of the folder, before its metadata were read: it changes with them."""
     identity: str | None = None
     contents: str | None = None
     """A digest of the names, records and checksums of its files; None: not known."""
@@ -137,13 +135,14 @@ def entry_of(held: Held, late_signals: int) -> Entry:
         The entry.
     """
     metadata = metadata_of(held.folder) or {}
-    known = (held.identity, _contents(held), held.complete, held.rows)
+    known = (held.signature, held.identity, _contents(held), held.complete, held.rows)
     return an_entry(held.run, str(held.folder), *known, month_of(metadata.get("started")), late_signals)
 
 
 def an_entry(
     run: str,
     folder: str,
+    signature: str | None,
     identity: str | None,
     contents: str | None,
     complete: bool | None,
@@ -159,7 +158,7 @@ def an_entry(
         judged=datetime.now(UTC).isoformat(timespec="seconds"),
         late_signals=late_signals,
         folder=folder,
-        signature=_signature(folder),
+        signature=signature,
         identity=identity,
         contents=contents,
         complete=complete,
@@ -296,7 +295,7 @@ def _runs_below(folder: Path, apart: Path, by_folder: Mapping[str, Entry]) -> It
             continue
         seen.add(path)
         known = by_folder.get(path)
-        if known is not None and known.signature == _signature(path):
+        if known is not None and known.signature == signature_of(path):
             yield path, known
             continue
         is_run = False
@@ -341,19 +340,3 @@ def _claim(complete: bool | None, records: int | None) -> tuple[bool, int]:
 
 def _contents(held: Held) -> str:
     return digest_of([file.name for file in held.files], held.checksums, held.rows, held.complete)
-
-
-def _signature(folder: Path | str) -> str | None:
-    """It changes with the metadata of the run, or with its files, where it has no metadata; None: there is no run."""
-    for name in ("metadata.json", "_metadata.json"):
-        try:
-            found = os.stat(f"{folder}/{name}")
-        except OSError:
-            continue
-        return f"{name} {found.st_size} {found.st_mtime_ns}"
-    try:
-        files = sorted(Path(folder).glob("signals-*.parquet"))
-        stats = [(file.name, found.st_size, found.st_mtime_ns) for file in files for found in [file.stat()]]
-    except OSError:
-        return None
-    return sha256(json.dumps(stats).encode()).hexdigest()[:32] if stats else None

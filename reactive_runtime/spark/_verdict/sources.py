@@ -30,7 +30,7 @@ _AROUND: Final = 1_000
 """Row groups that are looked at, at most, to show the signals around breaches."""
 
 
-_OF_RUN: Final = ("folder", "run", "identity", "rows", "complete", "checksum", "text")
+_OF_RUN: Final = ("folder", "run", "identity", "rows", "complete", "checksum", "text", "signature")
 """Columns of a run: `checksum` is the digest of its contents, `text` its metadata."""
 
 
@@ -194,7 +194,7 @@ class ByTasks:
     def entries(self, late_signals: int) -> dict[str, Entry]:
         entries = {}
         for row in self._rows:
-            known = (row["identity"], row["checksum"], row["complete"], row["rows"])
+            known = (row["signature"], row["identity"], row["checksum"], row["complete"], row["rows"])
             month = month_of(json.loads(row["text"]).get("started"))
             entries[row["run"]] = an_entry(row["run"], row["folder"], *known, month, late_signals)
         return entries
