@@ -21,13 +21,16 @@ from judges import by_reference, rows_of, same
 from pyspark.sql import functions as F
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
 from sinks import Sink
+from spark.test_follow import arrives
 from typer.testing import CliRunner
 
 from reactive_runtime import Flow
 from reactive_runtime._cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._compacting import compact
+from reactive_runtime.judging._stores import FewFiles
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, verify
+from reactive_runtime.spark._verdict import judging, sources
 from reactive_runtime.spark._verdict.percentiles import percentiles
 from reactive_runtime.spark._verdict.regressions import FEWEST
 from reactive_runtime.spark._verdict.tables import Draft, Together, settled, together
@@ -188,6 +191,19 @@ def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: A
     written = spark.read.parquet(str(folder / "verdict" / "violations")).collect()
     assert [row["rule"] for row in written] == ["1.1"]
     assert spark.read.parquet(str(folder / "verdict" / "summary")).count() == 2
+
+
+def test_a_breach_of_each_run_is_shown_by_the_tasks_plan(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "FEW", FewFiles(-1, -1))
+    monkeypatch.setattr(sources, "_AROUND", 1)  # row group of each
+    for number in range(4):
+        arrives(tmp_path / "runs", f"run-{number}", number + 2)
+    verify(spark, [tmp_path / "runs"], tmp_path / "out")
+    shown = rows(tmp_path / "out", "examples")
+    assert sorted(item["run"] for item in shown) == [f"run-{number}" for number in range(4)]
+    assert all(">>          7 " in item["diagram"] for item in shown)
 
 
 def test_verify_of_a_run_by_itself_is_clean(spark: Any, folder: Path, tmp_path: Path) -> None:

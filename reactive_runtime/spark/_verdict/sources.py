@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ByDriver", "ByTasks", "Source", "notes_of"]
 
 _AROUND: Final = 1_000
-"""Row groups that are looked at, at most, to show the signals around breaches."""
+"""Row groups that are looked at, at most, to show the signals around a breach."""
 
 
 _OF_RUN: Final = ("folder", "run", "identity", "rows", "complete", "checksum", "text", "signature")
@@ -64,7 +64,7 @@ class Source(Protocol):
         ...
 
     def groups(self, chosen: Sequence[Mapping[str, Any]]) -> list[Group]:
-        """Row groups that may hold these subscriptions."""
+        """Row groups that may hold these subscriptions; of many, those of each that begin first."""
         ...
 
     def entries(self, late_signals: int) -> dict[str, Entry]:
@@ -179,17 +179,22 @@ class ByTasks:
         return rows
 
     def groups(self, chosen: Sequence[Mapping[str, Any]]) -> list[Group]:
+        from pyspark.sql import Window
         from pyspark.sql import functions as F
 
         if not chosen:
             return []
-        any_of = F.lit(False)
-        for row in chosen:
-            mine = F.col("run").isNull() | (F.col("run") == row["run"])
-            any_of |= mine & F.lit(row["subscription"]).between(F.col("low"), F.col("high"))
-        found = self.plan.groups.where(F.col("kind") == GROUP).where(any_of).withColumn("path", path_of())
-        rows = found.orderBy("path", "number").limit(_AROUND).collect()
-        return [Group(*(row[name] for name in ("path", "number", "rows", "run", "low", "high"))) for row in rows]
+        of = []
+        for number, (run, subscription) in enumerate(sorted({(row["run"], row["subscription"]) for row in chosen})):
+            mine = F.col("run").isNull() | (F.col("run") == run)
+            within = F.lit(subscription).between(F.col("low"), F.col("high"))
+            of.append(F.when(mine & within, F.lit(number)))
+        each = F.explode(F.array_compact(F.array(*of)))
+        found = self.plan.groups.where(F.col("kind") == GROUP).withColumn("of", each).withColumn("path", path_of())
+        begins = Window.partitionBy("of").orderBy("least", "path", "number")
+        found = found.withColumn("nth", F.row_number().over(begins)).where(F.col("nth") <= _AROUND)
+        names = ("path", "number", "rows", "run", "low", "high", "least")
+        return [Group(*row) for row in found.select(*names).distinct().collect()]
 
     def entries(self, late_signals: int) -> dict[str, Entry]:
         entries = {}
