@@ -30,6 +30,7 @@ from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._examples import examples_in
 from reactive_runtime.judging._stores import few, is_remote, roots_of
+from reactive_runtime.spark._session.spark_errors import is_of_reading
 from reactive_runtime.spark._session.spark_session import literal
 from reactive_runtime.spark._verdict import judging
 from reactive_runtime.spark._verdict.comparing import compared
@@ -263,8 +264,9 @@ def judged_runs(
                 return replace(verdict, before=before[0], older=before[1])
             except TraceError:
                 raise
-            except Exception:
-                rest = source.whole(skipped)
+            except Exception as error:
+                # A file without a checksum may be found damaged only now; other errors are no reason to read all again.
+                rest = source.whole(skipped) if is_of_reading(error) else None
                 if rest is None:
                     raise
                 source = rest
