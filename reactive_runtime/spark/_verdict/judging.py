@@ -32,7 +32,7 @@ from reactive_runtime.judging._gathering import MOST
 from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS
 from reactive_runtime.judging._stores import FewFiles, few, is_remote, local
 from reactive_runtime.spark._session.spark_errors import is_connected, reason
-from reactive_runtime.spark._session.spark_session import literal
+from reactive_runtime.spark._session.spark_session import literal, local_path
 from reactive_runtime.spark._verdict.judge_tasks import (
     ALL,
     SENT,
@@ -111,7 +111,7 @@ class Found:
             frame.count()
             self._held.release()
             return Found(frame, self.plan, held)
-        self.frame.write.parquet(str(to))
+        self.frame.write.parquet(local_path(to))
         self._held.release()
         return Found(self.frame.sparkSession.read.schema(spark_schema(ALL)).parquet(literal(to)), self.plan)
 

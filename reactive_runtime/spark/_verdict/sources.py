@@ -209,8 +209,7 @@ class ByTasks:
         counted = self.plan.groups.where(f"kind = {HELD}").select("folder", "file", "rows")
         files = self.plan.files.join(counted, ["folder", "file"]).withColumnRenamed("rows", "file_records")
         files = files.select("folder", "file", "file_records", "checksum").join(index, "folder")
-        rows = files.select(*index.columns, "file", "file_records", "checksum").repartition("run")
-        rows.write.mode("append").partitionBy("run").parquet(str(draft.path / "lineage"))
+        draft.add_frame(files.select(*index.columns, "file", "file_records", "checksum"), "lineage")
 
     def without(self, runs: Collection[str]) -> ByTasks:
         return ByTasks(self.spark, without_runs(self.plan, runs))

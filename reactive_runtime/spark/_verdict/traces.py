@@ -327,8 +327,9 @@ def _verdict(
     entries: Mapping[str, Entry],
 ) -> Verdict:
     draft = Draft(out)
+    draft.is_shared = judging.is_shared(spark, draft.path)
     judged = source.judged(spark, late_signals)
-    judged = judged.kept(draft.path / _FINDINGS if judging.is_shared(spark, draft.path) else None)
+    judged = judged.kept(draft.path / _FINDINGS if draft.is_shared else None)
     try:
         return _written(source, draft, judged, out, late_signals, unable, follows, entries)
     finally:
@@ -350,8 +351,7 @@ def _written(
     counts = judged.waits.toArrow()
     broken: list[dict[str, Any]] = []
     if any(row["broken"] for row in sums):
-        by_run = judged.violations.repartition("run")  # many tasks write, and of a run one
-        by_run.write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
+        draft.add_frame(judged.violations, "violations")
         broken = _by_run(judged.violations)
     found = _examples(source, broken, late_signals)
     medians = percentiles(counts)
