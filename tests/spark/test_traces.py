@@ -332,6 +332,19 @@ def test_a_file_that_is_missing_accuses_no_publisher(
     assert verify(spark, [tmp_path / "runs"], tmp_path / "out").clean
 
 
+def test_a_verdict_is_on_the_disk_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, bool]] = []
+    draft = Draft(tmp_path)
+
+    def watched(file: int) -> None:
+        synced.append((os.readlink(f"/proc/self/fd/{file}"), (tmp_path / ".commit").exists()))
+
+    monkeypatch.setattr(os, "fsync", watched)
+    draft.commit(Together(["a"]), ["a"], TABLES, [])
+    word = str(draft.path / "verdict.json")
+    assert synced == [(word, False), (str(draft.path), False), (str(tmp_path), True)]
+
+
 def test_a_verdict_that_is_cut_off_before_it_is_whole_leaves_the_one_before(
     spark: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

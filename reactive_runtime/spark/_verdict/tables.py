@@ -239,11 +239,25 @@ class Draft:
         }
         try:
             shutil.rmtree(self._to / _COMMIT, ignore_errors=True)  # of an earlier one: it was moved
-            (self.path / _WORD).write_text(json.dumps(word, indent=2) + "\n", encoding="utf-8")
+            with (self.path / _WORD).open("w", encoding="utf-8") as file:
+                file.write(json.dumps(word, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            _settle(self.path)  # with the rename the word counts: it is whole by then, also after a power cut
             self.path.rename(self._to / _COMMIT)
+            _settle(self._to)
         except OSError as error:
             raise TraceError(f"{self._to}: can't be written: {error.strerror}") from error
         _moved(self._to)
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in that folder on the disk, as they are now."""
+    there = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(there)
+    finally:
+        os.close(there)
 
 
 def _moved(to: Path) -> None:
