@@ -187,8 +187,9 @@ def test_a_verdict_of_newer_rules_is_one_line_and_the_rest_is_judged(
     read, verdict = judge(tmp_path, incremental=incremental, unreadable=told.append)
     assert (read, verdict.clean) == (["three"], True)
     (line,) = map(str, told)
+    index = tmp_path / "verdict" / "judged" / "part-0.parquet"
     assert line.startswith(
-        "verdict of run one and of 1 more: was made by version 7 of the rules, and this program has 1"
+        f"{index}: verdict of run one and of 1 more: was made by version 7 of the rules, and this program has 1"
     )
     assert "\n" not in line
     assert {row["run"]: row["rules"] for row in table(tmp_path, "lineage")} == {"one": 7, "three": 1, "two": 7}
@@ -202,7 +203,10 @@ def test_verdicts_without_an_index_or_a_lineage_are_known(judge: Judge, tmp_path
     known = entries_of(tmp_path / "verdict")
     file = tmp_path / "verdict" / "judged" / "part-0.parquet"
     file.write_bytes(b"PAR1 and no more")
-    assert entries_of(tmp_path / "verdict") == known
+    told: list[str] = []
+    assert entries_of(tmp_path / "verdict", told.append) == known
+    assert outstanding([tmp_path], tmp_path / "verdict", note=told.append).folders == []
+    assert [line.startswith(f"{file}: can't be read: ") for line in told] == [True, True]
     shutil.rmtree(file.parent)
     assert entries_of(tmp_path / "verdict") == known
     shutil.rmtree(tmp_path / "verdict" / "lineage")

@@ -191,7 +191,7 @@ def verify(
     to = Path(out)
     if incremental:
         with one_verifier(to):
-            left = outstanding(folders, to, late_signals=late_signals, again=again)
+            left = outstanding(folders, to, late_signals=late_signals, again=again, note=note)
             mine, roots = left.folders, [str(folder) for folder in left.folders]
             runs = mine if not mine or few(roots, judging.FEW) else None
             return judged_runs(spark, roots, runs, to, late_signals, unreadable or _raised, note=note, left=left)
@@ -246,12 +246,12 @@ def judged_runs(
         unreadable(error)
         unable.append(str(error))
 
-    entries = left.entries if left is not None else entries_of(out)
+    entries = left.entries if left is not None else entries_of(out, note)
     for line in left.newer if left is not None else ():
         skipped(line)
     source = source_of(spark, roots, folders, skipped, note)
     try:
-        by_newer, lines = newer(entries, source.names)
+        by_newer, lines = newer(out, entries, source.names)
         for line in lines:
             skipped(line)
         source = source.without(by_newer) if by_newer else source
