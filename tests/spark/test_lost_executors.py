@@ -86,6 +86,7 @@ class Verdicts:
     @property
     def judges(self) -> bool:
         """Whether the verdict that has begun has not ended."""
+        assert self.process.stdout is not None
         return not select.select([self.process.stdout], [], [], 0)[0]
 
     def end(self) -> str:
