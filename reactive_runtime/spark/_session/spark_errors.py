@@ -10,6 +10,7 @@ __all__ = [
     "a_dataframe",
     "found_no_more",
     "is_connected",
+    "is_of_reading",
     "lost",
     "not_stopped",
     "reason",
@@ -35,6 +36,11 @@ def reason(error: BaseException) -> str:
         lines = [line for line in lines[traces[-1] + 1 :] if not line[0].isspace()] or lines
     said = lines[0].strip() if lines else type(error).__name__
     return " ".join([said, *map(str.strip, lines[1:4])]) if said.endswith(":") else said
+
+
+def is_of_reading(error: BaseException) -> bool:
+    """Whether a job has failed for what a task has read; not for a lost executor, say, or too little memory."""
+    return "TraceError" in reason(error) or "FAILED_READ_FILE" in str(error)
 
 
 def _innermost(throwable: Any) -> str:
