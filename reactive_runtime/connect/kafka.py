@@ -62,7 +62,9 @@ def read(
 
     Returns:
         A flow that goes on until it is cancelled. A broker that comes back within `timeout` is not noticed. It fails
-        with KafkaException where none does, or refuses; `retry` subscribes again.
+        with KafkaException where none does, or refuses; `retry` subscribes again. While the member joins its group, a
+        broker that is connected and gives no answer is noticed late: the group may need up to `max.poll.interval.ms`,
+        5 minutes by default.
 
     Raises:
         TypeError: An argument has another type.

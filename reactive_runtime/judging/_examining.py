@@ -36,6 +36,7 @@ _COLUMNS: Final[dict[str, pa.DataType]] = {
     "size": pa.int64(),
     "checksum": pa.string(),
     "text": pa.string(),
+    "least": pa.int64(),
 }
 
 EXAMINED: Final = pa.schema(_COLUMNS)
@@ -64,6 +65,8 @@ class Examined(NamedTuple):
     size: int | None = None
     checksum: str | None = None
     text: str | None = None
+    least: int | None = None
+    """No record of a row group begins before this ticket."""
 
 
 class _Known:
@@ -121,7 +124,7 @@ def _examined(path: str, folder: str, file: str, checksum: str | None, is_run: b
         if why is not None:
             return [Examined(FOREIGN, folder, file, text=f"{path}: {why}")]
     groups = [
-        Examined(GROUP, folder, file, group.number, group.rows, group.run, group.low, group.high)
+        Examined(GROUP, folder, file, group.number, group.rows, group.run, group.low, group.high, least=group.least)
         for group in groups_of(path, footer)
     ]
     return [*groups, Examined(HELD, folder, file, rows=footer.num_rows, size=size, checksum=checksum)]

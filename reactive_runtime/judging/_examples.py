@@ -20,6 +20,9 @@ __all__ = ["examples", "examples_in"]
 _SHOWN: Final = 100_000
 """How many records of a subscription are looked at, to show the few around the breach."""
 
+_READ: Final = 5_000_000
+"""Records of the row groups that are read for a breach, about: a few seconds."""
+
 _BEYOND: Final = 1_000
 """How many of them may come after it: one signal too many after a cancel may come some way after the first."""
 
@@ -42,17 +45,15 @@ def examples_in(
     upto: Mapping[str, int] | None = None,
     context: int = 12,
 ) -> list[Violation]:
-    """As `examples`, of files whose row groups are known."""
+    """As `examples`, of files whose row groups are known.
+
+    Of each breach, row groups of `_READ` records are read at most, those that begin first.
+    """
     found: list[Violation] = []
     for row in chosen:
         run, subscription, first = row["run"], row["subscription"], row["first"]
         held = [group for group in groups if group.run in (None, run) and group.low <= subscription <= group.high]
-        records: list[Record] = []
-        for item in held:
-            records += _records(item.file, item.number, run, subscription)
-            records.sort(key=lambda record: record.begin)
-            before = sum(record.begin <= first for record in records)
-            del records[min(before + _BEYOND, _SHOWN) :]
+        records = _first(held, run, subscription, first)
         if upto and run in upto:
             records = cut(records, upto[run])
         judged = check(records, late_signals=late_signals, context=context)
@@ -64,9 +65,27 @@ def examples_in(
     return found
 
 
-def _records(file: str, number: int, run: str, subscription: int) -> list[Record]:
+def _first(groups: Sequence[Group], run: str, subscription: int, first: int) -> list[Record]:
+    """The first records of the subscription, up to some beyond the ticket, as far as they are shown."""
+    records: list[Record] = []
+    last, read = 2**63 - 1, 0
+    for item in sorted(groups, key=lambda group: (group.least, group.file, group.number)):
+        if item.least > last or read >= _READ:
+            break  # nothing in the others is shown, or there is too much of it
+        read += item.rows
+        records += _records(item.file, item.number, run, subscription, last)
+        records.sort(key=lambda record: record.begin)
+        most = min(sum(record.begin <= first for record in records) + _BEYOND, _SHOWN)
+        del records[most:]
+        last = records[-1].begin if len(records) == most else last
+    return records
+
+
+def _records(file: str, number: int, run: str, subscription: int, last: int) -> list[Record]:
+    """The first `_SHOWN` records of the subscription in a row group that begin at that ticket or before."""
     with opened(file) as data, parquet.ParquetFile(data) as whole:
         names = [name for name in COLUMNS if name in whole.schema_arrow.names]
         table = whole.read_row_group(number, columns=names)
-    mine = (pc.field("subscription") == subscription) & (pc.field("run") == run)
-    return records_of(table.filter(mine))
+    mine = (pc.field("subscription") == subscription) & (pc.field("run") == run) & (pc.field("begin") <= last)
+    table = table.filter(mine)
+    return records_of(table.take(pc.sort_indices(table, [("begin", "ascending")])[:_SHOWN]))

@@ -70,6 +70,8 @@ class Group:
     low: int = _LOWEST
     """Its subscriptions lie from here to `high`."""
     high: int = _HIGHEST
+    least: int = _LOWEST
+    """No record of it begins before this ticket."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ def groups_of(file: str, footer: Any) -> list[Group]:
             runs = _statistics(group, columns.get("run"))
             low, high = _statistics(group, columns.get("subscription")) or (_LOWEST, _HIGHEST)
             run = runs[0] if runs is not None and runs[0] == runs[1] else None
-            found.append(Group(file, number, group.num_rows, run, low, high))
+            least, _ = _statistics(group, columns.get("begin")) or (_LOWEST, _HIGHEST)
+            found.append(Group(file, number, group.num_rows, run, low, high, least))
     return found
 
 

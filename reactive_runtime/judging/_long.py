@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -41,7 +41,7 @@ _MOST: Final = 64
 """Long subscriptions that are cut, at most; another one is judged by one task."""
 
 _MOST_PIECES: Final = 2_000
-"""Pieces of a subscription, at most: the driver keeps some kilobytes for each."""
+"""Pieces of all long subscriptions, at most: the driver keeps some kilobytes for each."""
 
 _HELD: Final = 500_000
 """Records of a piece that are judged at once."""
@@ -132,18 +132,20 @@ def long_of(found: Iterable[Mapping[str, int | str]], piece: int) -> tuple[Long,
 
     Args:
         found: Rows of COUNTED, each of another subscription.
-        piece: Records of a piece.
+        piece: Records of a piece; more where there would be more than `_MOST_PIECES` pieces in all.
 
     Returns:
         At most `_MOST` of them, those with most records.
     """
     rows = sorted(found, key=lambda row: (-int(row["count"]), str(row["run"]), int(row["subscription"])))
-    return tuple(_cut(row, piece) for row in rows[:_MOST])
+    rows = rows[:_MOST]
+    least = -(-sum(int(row["count"]) for row in rows) // (_MOST_PIECES - len(rows) + 1))
+    return tuple(_cut(row, max(piece, least)) for row in rows)
 
 
 def _cut(row: Mapping[str, int | str], piece: int) -> Long:
     first, last = int(row["least"]), int(row["most"])
-    wanted = min(max(-(-int(row["count"]) // piece), 1), _MOST_PIECES, last - first + 1)
+    wanted = min(max(-(-int(row["count"]) // piece), 1), last - first + 1)
     width = min(-(-(last - first + 1) // wanted), 2**63)
     return Long(str(row["run"]), int(row["subscription"]), first, width, wanted)
 
@@ -201,10 +203,10 @@ class Pieces:
                 summary = summary.then(Summary.of(Rows.together(part)))
             yield piece, summary
 
-    def judged(self, before: Mapping[int, Summary]) -> Iterator[tuple[int, Findings]]:
+    def judged(self, before: Callable[[int], Summary]) -> Iterator[tuple[int, Findings]]:
         """The findings in each piece, behind the summary of all records before it."""
         for piece, parts in self._each():
-            summary, findings = before[piece], Findings()
+            summary, findings = before(piece), Findings()
             for part in parts:
                 found, summary = judge_piece(part, summary, self._late_signals)
                 findings = findings.then(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.testing._traces.trace_files import IS_TRACE, METADATA, SIGNALS, contents, digest_of
+from reactive_runtime.testing._traces.trace_files import IS_TRACE, METADATA, SIGNALS, contents, digest_of, signature_of
 
 __all__ = [
     "FILE",
@@ -57,11 +58,12 @@ _COLUMNS: Final[dict[str, pa.DataType]] = {
     "file": pa.string(),
     "checksum": pa.string(),
     "text": pa.string(),
+    "signature": pa.string(),
 }
 
 LISTED: Final = pa.schema(_COLUMNS)
-"""A folder that is still to be listed, a run with the digest of its contents, a file of it with its checksum, or why a
-run can't be judged (`text`)."""
+"""A folder that is still to be listed, a run with the digest of its contents and its signature, a file of it with its
+checksum, or why a run can't be judged (`text`)."""
 
 _COPIES: Final = frozenset({"files", "checksums"})
 """Metadata that are rows of their own."""
@@ -134,7 +136,10 @@ def opened(path: str) -> Any:
 
 
 def pages(folder: str) -> Iterator[list[Entry]]:
-    """The names in a folder, PAGE at a time; none where it is none. OSError where it can't be read.
+    """The names in a folder, PAGE at a time; none where it is none.
+
+    Names of this machine that are neither files nor folders, as links to what is not there, are left out. OSError where
+    the folder can't be read; FileNotFoundError where it is not there. A folder of an object store is always there.
 
     pyarrow has no pages of its own: a folder of another file system is one list in the memory of its task.
     """
@@ -148,10 +153,11 @@ def pages(folder: str) -> Iterator[list[Entry]]:
         return
     try:
         listing = os.scandir(folder)
-    except (FileNotFoundError, NotADirectoryError):
+    except NotADirectoryError:
         return
     with listing as entries:
-        while some := list(islice(entries, PAGE)):
+        known = (item for item in entries if item.is_file() or item.is_dir())
+        while some := list(islice(known, PAGE)):
             yield [Entry(item.name, item.is_file(), item.is_symlink()) for item in some]
 
 
@@ -193,7 +199,7 @@ def runs_in(root: int, level: int, folder: str, elsewhere: frozenset[str]) -> It
                 elif not entry.is_link or level < 2:  # a link further down may lead round in a circle
                     folders.append(entry.name)
     except OSError as error:
-        yield _row(UNABLE, root, level, folder, text=f"{folder}: can't be read: {error.strerror or error}")
+        yield from _unable(root, level, folder, error)
         return
     name = folder.rstrip("/").rpartition("/")[2]
     if any(map(SIGNALS, names)) or (names and (level <= 1 or name.startswith("run="))):
@@ -204,9 +210,23 @@ def runs_in(root: int, level: int, folder: str, elsewhere: frozenset[str]) -> It
             yield _row(FOLDER, root, level + 1, path if is_remote(path) else os.path.realpath(path))
 
 
+def _unable(root: int, level: int, folder: str, error: OSError) -> Iterator[tuple[Any, ...]]:
+    """A folder that can't be listed; none where a folder that was named is not there: that is for others to say."""
+    text = f"{folder}: can't be read: {error.strerror or error}"
+    if isinstance(error, FileNotFoundError):
+        if not level:
+            return
+        text = (
+            f"{folder}: was listed, and is not there for a task on {socket.gethostname()}: all machines of Spark have"
+            " to see the folders of runs at one path"
+        )
+    yield _row(UNABLE, root, level, folder, text=text)
+
+
 def _run(root: int, level: int, folder: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     if not any(name in METADATA or SIGNALS(name) for name in names):
         return
+    signature = None if is_remote(folder) else signature_of(folder)  # before the metadata are read
     try:
         held = contents(folder, names, lambda name: opened(below(folder, name)))
     except TraceError as error:
@@ -217,6 +237,7 @@ def _run(root: int, level: int, folder: str, names: Sequence[str]) -> Iterator[t
         return
     facts = {name: value for name, value in held.metadata.items() if name not in _COPIES}
     known = {"run": held.run, "identity": held.identity, "rows": held.rows, "complete": held.complete}
+    known["signature"] = signature
     digest = digest_of([*held.files], held.checksums, held.rows, held.complete)
     yield _row(RUN, root, level, folder, checksum=digest, text=json.dumps(facts, default=str), **known)
     for name in held.files:
@@ -242,7 +263,7 @@ def parquet_in(root: int, level: int, folder: str, _: frozenset[str]) -> Iterato
                 elif entry.name.endswith(".parquet"):
                     yield _row(FILE, root, level, folder, file=entry.name)
     except OSError as error:
-        yield _row(UNABLE, root, level, folder, text=f"{folder}: can't be read: {error.strerror or error}")
+        yield from _unable(root, level, folder, error)
 
 
 def roots_of(folders: Iterable[str]) -> list[str]:

@@ -40,7 +40,7 @@ offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 broker.heartbeat.interval.ms=200
-broker.session.timeout.ms=1000
+broker.session.timeout.ms=4000
 group.initial.rebalance.delay.ms=0
 group.consumer.heartbeat.interval.ms=500
 group.consumer.min.heartbeat.interval.ms=500
@@ -53,6 +53,9 @@ LOADING = {
     KafkaError.NOT_COORDINATOR,
 }
 """A broker that has just begun reads its groups from the disk, and answers with one of these meanwhile."""
+
+FENCED = KafkaError.INVALID_REPLICATION_FACTOR
+"""The answer for a new topic while the broker counts as gone: a busy machine has kept it from its heartbeat."""
 
 ELECTING = {
     KafkaError.FENCED_LEADER_EPOCH,
@@ -143,9 +146,18 @@ class KafkaServer:
 
     def make(self, topic: str, partitions: int = 1) -> None:
         """Make a topic."""
-        for made in self.admin.create_topics([NewTopic(topic, partitions)]).values():
-            made.result(PATIENCE)
+        until(partial(self.makes, topic, partitions))
         until(lambda: topic in self.admin.list_topics(timeout=PATIENCE).topics)
+
+    def makes(self, topic: str, partitions: int) -> bool:
+        for made in self.admin.create_topics([NewTopic(topic, partitions)]).values():
+            try:
+                made.result(PATIENCE)
+            except KafkaException as error:
+                if error.args[0].code() != FENCED:
+                    raise
+                return False
+        return True
 
     def fill(self, topic: str, numbers: range, *, text: bytes = b"", partition: int | None = None) -> None:
         """Write a record for each number; its key is the number's last digit."""

@@ -772,7 +772,8 @@ def test_a_broker_that_does_not_answer_fails_the_flow(mortal: KafkaServer, pool:
     topic = made(mortal)
     sink = Sink()
     reading(mortal, topic, pool, timeout=0.5, options=QUICK).elements().subscribe(sink)
-    until(lambda: mortal.members(topic) == 1)
+    mortal.fill(topic, range(1))
+    sink.wait_for(1)  # it has joined: a broker may take minutes for the answer to one that joins
     mortal.stop()
     try:
         sink.wait()

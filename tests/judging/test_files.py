@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sinks import Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
+from reactive_runtime.judging import Gathered, Rows, _examples, judge_runs, plan, shown
 from reactive_runtime.judging._files import footers, read_range
 from reactive_runtime.judging._here import together
 from reactive_runtime.testing import Record, check
@@ -121,6 +122,33 @@ def test_what_is_shown_of_a_breach_is_what_the_checker_shows(tmp_path: Path) -> 
     (found,) = shown([tmp_path], judged)
     assert (found.rule, found.run, found.subscription, found.first, found.count) == ("1.1", "bad", 3, 7, 59)
     assert ">>          7 " in str(found)
+
+
+def test_no_more_is_read_for_a_breach_than_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(600)), run="bad")
+    file = tmp_path / "signals-00000.parquet"
+    parquet.write_table(table_of(records), file, row_group_size=100)
+    judged = judge_runs([tmp_path])
+    (whole,) = shown([tmp_path], judged)
+    read: list[int] = []
+    records_in = _examples._records
+
+    def watched(file: str, number: int, *of: Any) -> list[Record]:
+        read.append(number)
+        found = records_in(file, number, *of)
+        assert len(found) <= _examples._SHOWN
+        return found
+
+    monkeypatch.setattr(_examples, "_records", watched)
+    monkeypatch.setattr(_examples, "_BEYOND", 50)
+    groups = [*reversed(footers([file]))]
+    (found,) = _examples.examples_in(groups, judged.violations.to_pylist())
+    assert (str(found), read) == (str(whole), [0])  # of the others no record begins before those that are shown
+    read.clear()
+    monkeypatch.setattr(_examples, "_READ", 150)
+    without = [replace(group, least=-(2**63)) for group in groups]  # as where there are no statistics
+    (found,) = _examples.examples_in(without, judged.violations.to_pylist())
+    assert (str(found), read) == (str(whole), [0, 1])
 
 
 def test_a_file_that_is_no_trace_is_named(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def by_tasks(rng: random.Random, records: list[Record], long: tuple[Long, ...], 
     for mine in parts:
         with Pieces(*settings) as pieces:
             _fill(rng, pieces, mine)
-            findings.update((piece, pickle.dumps(of)) for piece, of in pieces.judged(before))
+            findings.update((piece, pickle.dumps(of)) for piece, of in pieces.judged(before.__getitem__))
     found = list(verdict_of(long, totals, {piece: pickle.loads(of) for piece, of in findings.items()}))
     rest = rows.where(np.flatnonzero(places < 0))
     return rows_of(together([*found, *([judge(rest, late_signals=late_signals)] if len(rest) else [])]))
@@ -98,7 +98,7 @@ def test_a_cut_run_is_judged_up_to_its_ticket_in_pieces() -> None:
             before, totals = before_each(long, dict(pieces.summed_up()))
         with Pieces(long, 1, upto, 100) as pieces:
             pieces.add(rows.where(np.flatnonzero(pieces_of(rows, long) >= 0)))
-            found = list(verdict_of(long, totals, dict(pieces.judged(before))))
+            found = list(verdict_of(long, totals, dict(pieces.judged(before.__getitem__))))
         numbers = {item.subscription for item in long}
         mine = [record for record in records if record.subscription in numbers]
         same(rows_of(together(found)), by_reference(mine, 1, upto), mine)
@@ -146,3 +146,13 @@ def test_long_subscriptions_are_cut_into_pieces_of_a_size() -> None:
     many = long_of([{**row, "subscription": number, "count": number} for number in range(200)], 10)
     assert [item.subscription for item in many] == list(range(199, 135, -1))
     assert long_of([{**row, "count": 10**12, "most": 10**13}], 10)[0].pieces == 2_000
+
+
+def test_pieces_of_all_long_subscriptions_are_bounded_together() -> None:
+    row: dict[str, int | str] = {"run": "a", "least": 0, "most": 10**13}
+    for count in (1, 7, 64, 200):
+        many = long_of([{**row, "subscription": number, "count": 10**9 + number} for number in range(count)], 10)
+        assert 1_900 < sum(item.pieces for item in many) <= 2_000
+    uneven = long_of([{**row, "subscription": number, "count": 10**number} for number in range(1, 64)], 10)
+    assert sum(item.pieces for item in uneven) <= 2_000
+    assert min(item.pieces for item in uneven) == 1

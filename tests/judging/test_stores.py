@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import socket
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -58,7 +59,20 @@ def test_a_folder_is_listed_a_page_at_a_time(tmp_path: Path) -> None:
     assert [len(page) for page in found] == [1_000, 1_000, 502]
     others = {entry for page in found for entry in page if not entry.is_file}
     assert others == {("folder", False, False), ("link", False, True)}
-    assert list(pages(str(tmp_path / "nowhere"))) == list(pages(str(tmp_path / "file-1"))) == []
+    assert list(pages(str(tmp_path / "file-1"))) == []
+
+
+@pytest.mark.parametrize("look", [runs_in, parquet_in])
+def test_a_folder_that_one_machine_does_not_see_is_named(look: Callable[..., Any], tmp_path: Path) -> None:
+    gone = str(tmp_path / "date=1")
+    (row,) = look(0, 1, gone, frozenset())  # another task has listed it
+    known = dict(zip(LISTED.names, row, strict=True))
+    assert (known["kind"], known["folder"]) == (stores.UNABLE, gone)
+    there = f"{gone}: was listed, and is not there for a task on {socket.gethostname()}: "
+    assert known["text"].startswith(there)
+    assert list(look(0, 0, gone, frozenset())) == []  # the driver says what is wrong with what was named
+    (tmp_path / "latest").symlink_to(tmp_path / "nowhere")
+    assert list(look(0, 0, str(tmp_path), frozenset())) == []
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from reactive_runtime._cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import estimate, verify
+from reactive_runtime.spark._verdict import sources, traces
 from reactive_runtime.testing._rule_checks import RULES_VERSION
 from reactive_runtime.testing._traces.trace_columns import VERSION
 from reactive_runtime.testing._traces.trace_files import checksum_of
@@ -180,6 +181,22 @@ def test_a_page_that_has_changed_in_a_run_without_checksums(spark: Any, tmp_path
     (line,) = map(str, errors)
     assert line.startswith(f"{file_of(bad)}: is no whole Parquet file (")
     assert counts(tmp_path / "out") == {"run=good": [("1.1", 2)]}
+
+
+def test_runs_are_not_read_again_for_an_error_that_is_not_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrives(tmp_path / "runs", "good", 3)
+    read: list[object] = []
+
+    def lost(*_: object) -> None:
+        raise RuntimeError("Job aborted due to stage failure: ExecutorLostFailure")
+
+    monkeypatch.setattr(traces, "_verdict", lost)
+    monkeypatch.setattr(sources, "read_through", read.append)
+    with pytest.raises(RuntimeError, match="ExecutorLostFailure"):
+        verify(None, [tmp_path / "runs"], tmp_path / "out")  # type: ignore[arg-type]
+    assert read == []
 
 
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(spark: Any, tmp_path: Path) -> None:

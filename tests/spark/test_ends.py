@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,51 @@ def test_a_query_that_comes_to_its_own_end_while_it_is_looked_at_completes(spark
     _Query(frame, tmp_path / "checkpoint", ALL, "append", taking, Future()).start()
     until(lambda: bool(emitted))
     assert emitted == ["on_complete"]
+
+
+class TooLate:
+    """A streaming DataFrame, the process of whose source connects too late, so many times."""
+
+    def __init__(self, df: Any, times: int) -> None:
+        self._df, self.left, self.starts = df, times, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return LateWriter(self, self._df.writeStream) if name == "writeStream" else getattr(self._df, name)
+
+
+class LateWriter:
+    def __init__(self, frame: TooLate, writer: Any) -> None:
+        self._frame, self._writer = frame, writer
+
+    def start(self) -> Any:
+        self._frame.starts += 1
+        self._frame.left -= 1
+        return self if self._frame.left >= 0 else self._writer.start()
+
+    def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - Spark's own name
+        raise RuntimeError("Timed out while waiting for the Python worker to connect back")
+
+    def __getattr__(self, name: str) -> Any:
+        made = getattr(self._writer, name)
+
+        @wraps(made)  # its parameters are looked at
+        def called(*arguments: Any, **named: Any) -> LateWriter:
+            return LateWriter(self._frame, made(*arguments, **named))
+
+        return called
+
+
+def test_a_query_is_started_again_if_its_process_connects_late(spark: Any, tmp_path: Path) -> None:
+    df: Any = TooLate(numbers(spark, tmp_path / "in"), 3)
+    assert len(list(Flow.from_stream(df, trigger=ALL))) == 21
+    assert df.starts == 4
+
+
+def test_a_query_whose_process_is_always_late_fails(spark: Any, tmp_path: Path) -> None:
+    df: Any = TooLate(numbers(spark, tmp_path / "in"), 100)
+    with pytest.raises(SparkError, match="connect back"):
+        list(Flow.from_stream(df, trigger=ALL))
+    assert df.starts == 4
 
 
 PROGRAM = """

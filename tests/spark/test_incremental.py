@@ -118,6 +118,27 @@ def test_a_run_that_was_cut_off_is_judged_again_when_it_is_complete(judge: Judge
     assert [entry.complete for entry in entries_of(tmp_path / "verdict").values()] == [True]
 
 
+@pytest.mark.parametrize("planner", ["driver", "tasks"], indirect=True)
+def test_a_run_that_ends_while_it_is_judged_is_judged_again(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = TraceWriter(tmp_path, "one")
+    writer.recorder().wrap(Flow.range(3), "numbers").subscribe(Sink())
+    writer.flush()
+    judged = traces._verdict
+
+    def ends(*settings: Any) -> Any:
+        writer.close()
+        return judged(*settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(traces, "_verdict", ends)
+        judge(tmp_path)
+    assert [entry.complete for entry in entries_of(tmp_path / "verdict").values()] == [False]
+    assert judge(tmp_path)[0] == ["one"]
+    assert [entry.complete for entry in entries_of(tmp_path / "verdict").values()] == [True]
+
+
 def test_a_run_that_was_compacted_is_not_judged_again(judge: Judge, tmp_path: Path) -> None:
     night(tmp_path, "one", 1, files=3)
     assert judge(tmp_path)[0] == ["one"]
@@ -166,8 +187,9 @@ def test_a_verdict_of_newer_rules_is_one_line_and_the_rest_is_judged(
     read, verdict = judge(tmp_path, incremental=incremental, unreadable=told.append)
     assert (read, verdict.clean) == (["three"], True)
     (line,) = map(str, told)
+    index = tmp_path / "verdict" / "judged" / "part-0.parquet"
     assert line.startswith(
-        "verdict of run one and of 1 more: was made by version 7 of the rules, and this program has 1"
+        f"{index}: verdict of run one and of 1 more: was made by version 7 of the rules, and this program has 1"
     )
     assert "\n" not in line
     assert {row["run"]: row["rules"] for row in table(tmp_path, "lineage")} == {"one": 7, "three": 1, "two": 7}
@@ -181,7 +203,10 @@ def test_verdicts_without_an_index_or_a_lineage_are_known(judge: Judge, tmp_path
     known = entries_of(tmp_path / "verdict")
     file = tmp_path / "verdict" / "judged" / "part-0.parquet"
     file.write_bytes(b"PAR1 and no more")
-    assert entries_of(tmp_path / "verdict") == known
+    told: list[str] = []
+    assert entries_of(tmp_path / "verdict", told.append) == known
+    assert outstanding([tmp_path], tmp_path / "verdict", note=told.append).folders == []
+    assert [line.startswith(f"{file}: can't be read: ") for line in told] == [True, True]
     shutil.rmtree(file.parent)
     assert entries_of(tmp_path / "verdict") == known
     shutil.rmtree(tmp_path / "verdict" / "lineage")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -82,6 +83,12 @@ class Verdicts:
         print("judge", file=self.process.stdin, flush=True)
         assert self._line() == "begins"
 
+    @property
+    def judges(self) -> bool:
+        """Whether the verdict that has begun has not ended."""
+        assert self.process.stdout is not None
+        return not select.select([self.process.stdout], [], [], 0)[0]
+
     def end(self) -> str:
         return self._line()
 
@@ -98,7 +105,7 @@ class Verdicts:
 
 
 def killed_again_and_again(verdicts: Verdicts, groups: list[int]) -> tuple[int, int]:
-    """How many verdicts were whole, and how many ended with an error, after as many kills."""
+    """How many verdicts were whole, and how many ended with an error, of KILLS whose executor was killed meanwhile."""
     rng = random.Random(KILLS)
     expected = {f"run=run-{number:02}": [("1.1", number + 1)] for number in range(RUNS)}
     whole = json.dumps([sum(range(1, RUNS + 1)), RUNS])
@@ -106,21 +113,32 @@ def killed_again_and_again(verdicts: Verdicts, groups: list[int]) -> tuple[int, 
     verdicts.begin()
     assert verdicts.end() == whole
     took = time.monotonic() - begin
-    same = ended = 0
-    for _ in range(KILLS):
+    same = ended = idle = 0
+    while same + ended < KILLS:
         until(lambda: len(executors(groups)) > 0)
         verdicts.begin()
         time.sleep(rng.uniform(0, took))  # the moment of the kill
-        there = executors(groups)
-        if there:
-            with suppress(ProcessLookupError):
-                os.kill(rng.choice(there), signal.SIGKILL)
+        killed = verdicts.judges and killed_one_of(executors(groups), rng)
         line = verdicts.end()
         assert line == whole or line.startswith("ended: "), line
-        same += line == whole
-        ended += line != whole
+        same += killed and line == whole
+        ended += killed and line != whole
+        idle += not killed
         assert counts(verdicts.folder / "out") == expected  # this verdict, or the one before
+    verdicts_of = f"{same} verdicts are the same, {ended} ended with an error"
+    print(f"{KILLS} kills: {verdicts_of}; of {idle} more no executor was killed")
     return same, ended
+
+
+def killed_one_of(there: list[int], rng: random.Random) -> bool:
+    """Whether there was one."""
+    if not there:
+        return False
+    try:
+        os.kill(rng.choice(there), signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_verdict_is_the_same_when_an_executor_is_killed(tmp_path: Path) -> None:
@@ -141,4 +159,3 @@ def test_a_verdict_is_the_same_when_executors_of_workers_are_killed(tmp_path: Pa
             verdicts.close()
     assert same + ended == KILLS
     assert same > 0
-    print(f"{KILLS} kills: {same} verdicts are the same, {ended} ended with an error")

@@ -149,6 +149,12 @@ def test_what_the_tasks_do_not_see_is_left_to_spark(
     same(in_tables(found), by_reference(records), records)
 
 
+def test_tasks_that_judge_what_was_moved_are_bounded() -> None:
+    most = 10_000
+    assert [judging.parts_of_moved(*of) for of in ((0, 0), (3, 10), (3, 10**7))] == [1, 3, 10]
+    assert [judging.parts_of_moved(*of) for of in ((1, 10**12), (10**6, 10), (10**6, 10**12))] == [most, most, most]
+
+
 def test_a_way_that_is_asked_for_is_taken(spark: Any, tmp_path: Path) -> None:
     records = recorded()
     files = written(tmp_path, "many files", records)

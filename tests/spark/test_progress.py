@@ -8,10 +8,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from reactive_runtime.spark._verdict import progress
+from reactive_runtime.spark._verdict.planning import Kept, PlannedInTasks
 from reactive_runtime.spark._verdict.progress import Progress
 
 pytestmark = pytest.mark.spark
@@ -49,3 +52,13 @@ def test_progress_says_nothing_while_no_task_runs(spark: Any) -> None:
     with Progress(spark, lines.append, every=0.001) as progress:
         assert progress._line() == ""
     assert lines == []
+
+
+def test_a_dry_run_counts_executors_that_have_come_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = iter([2, 8])
+    how = PlannedInTasks("ranges", cast(Any, None), 16, 10**8, 10**9, 1, 1, 0, 16, 1.0, 10**6)
+    runs = SimpleNamespace(kept=Kept(), count=1)
+    monkeypatch.setattr(progress, "cores_of", lambda _: next(cores))
+    monkeypatch.setattr(progress, "plan_runs", lambda *_, **__: runs)
+    monkeypatch.setattr(progress, "plan_runs_found", lambda *_: how)
+    assert progress.estimate(cast(Any, None), [], print).cores == 8

@@ -21,13 +21,16 @@ from judges import by_reference, rows_of, same
 from pyspark.sql import functions as F
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
 from sinks import Sink
+from spark.test_follow import arrives
 from typer.testing import CliRunner
 
 from reactive_runtime import Flow
 from reactive_runtime._cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._compacting import compact
+from reactive_runtime.judging._stores import FewFiles
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, verify
+from reactive_runtime.spark._verdict import judging, sources
 from reactive_runtime.spark._verdict.percentiles import percentiles
 from reactive_runtime.spark._verdict.regressions import FEWEST
 from reactive_runtime.spark._verdict.tables import Draft, Together, settled, together
@@ -190,6 +193,19 @@ def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: A
     assert spark.read.parquet(str(folder / "verdict" / "summary")).count() == 2
 
 
+def test_a_breach_of_each_run_is_shown_by_the_tasks_plan(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "FEW", FewFiles(-1, -1))
+    monkeypatch.setattr(sources, "_AROUND", 1)  # row group of each
+    for number in range(4):
+        arrives(tmp_path / "runs", f"run-{number}", number + 2)
+    verify(spark, [tmp_path / "runs"], tmp_path / "out")
+    shown = rows(tmp_path / "out", "examples")
+    assert sorted(item["run"] for item in shown) == [f"run-{number}" for number in range(4)]
+    assert all(">>          7 " in item["diagram"] for item in shown)
+
+
 def test_verify_of_a_run_by_itself_is_clean(spark: Any, folder: Path, tmp_path: Path) -> None:
     verdict = verify(spark, [good(folder)], tmp_path / "out")
     assert verdict.clean
@@ -314,6 +330,19 @@ def test_a_file_that_is_missing_accuses_no_publisher(
     assert ["signals-00001.parquet: is not there" in str(message) for message in told] == [True]
     file.write_bytes(whole)
     assert verify(spark, [tmp_path / "runs"], tmp_path / "out").clean
+
+
+def test_a_verdict_is_on_the_disk_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, bool]] = []
+    draft = Draft(tmp_path)
+
+    def watched(file: int) -> None:
+        synced.append((os.readlink(f"/proc/self/fd/{file}"), (tmp_path / ".commit").exists()))
+
+    monkeypatch.setattr(os, "fsync", watched)
+    draft.commit(Together(["a"]), ["a"], TABLES, [])
+    word = str(draft.path / "verdict.json")
+    assert synced == [(word, False), (str(draft.path), False), (str(tmp_path), True)]
 
 
 def test_a_verdict_that_is_cut_off_before_it_is_whole_leaves_the_one_before(

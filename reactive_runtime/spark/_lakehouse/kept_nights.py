@@ -36,7 +36,7 @@ from reactive_runtime.spark._lakehouse.night_rows import (
     records_of_files,
     verdict_tables,
 )
-from reactive_runtime.spark._session.spark_errors import not_stopped, reason, spark_error
+from reactive_runtime.spark._session.spark_errors import is_of_reading, not_stopped, spark_error
 from reactive_runtime.spark._verdict.judging import cores_of
 from reactive_runtime.spark._verdict.planning import spark_schema
 from reactive_runtime.spark._verdict.run_planning import SAID, RunsInTasks, without_damaged
@@ -207,7 +207,7 @@ class _Keeper:
                     return
                 except Exception as error:
                     # A file without a checksum may be found damaged only now: the nights go on without its run.
-                    left = without_damaged(plan, self.unreadable, cores) if "TraceError" in reason(error) else None
+                    left = without_damaged(plan, self.unreadable, cores) if is_of_reading(error) else None
                     if left is None:
                         raise
                     plan = left

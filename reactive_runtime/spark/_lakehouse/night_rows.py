@@ -114,10 +114,10 @@ def planned(
         counted = metadata.pop("files", None) or {}
         contents = digest_of([file.name for file in item.files], item.checksums, item.rows, item.complete)
         known = (folder, item.run, item.identity, item.rows, item.complete, None, contents)
-        runs.append((RUN, 0, 0, *known, json.dumps(metadata, default=str)))
+        runs.append((RUN, 0, 0, *known, json.dumps(metadata, default=str), None))
         for file in item.files:
             checksum = item.checksums.get(file.name)
-            files.append((FILE, 0, 0, folder, *[None] * 4, file.name, checksum, None))
+            files.append((FILE, 0, 0, folder, *[None] * 4, file.name, checksum, None, None))
             size = file.stat().st_size
             held.append(Examined(HELD, folder, file.name, rows=counted.get(file.name), size=size, checksum=checksum))
     listed, named = (_frame(spark, rows, LISTED) for rows in (runs, files))

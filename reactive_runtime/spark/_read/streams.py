@@ -8,6 +8,9 @@ taken; only then does Spark commit it. So demand holds the query back, and what 
 Spark says of a query that has ended whether it has failed, but not whether it came to its own end or was stopped, and
 of one that is being stopped nothing at all before its batch is given back. So a thread watches the
 query while it runs: where the query is being stopped, that thread gives back the batch that waits, and the flow fails.
+
+A source in Python has a process, which Spark gives up if it does not connect within 10 s. On a busy machine it may not:
+then the query is started again, if no batch has come from it.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from reactive_runtime.spark._session.spark_errors import (
     lost,
     not_stopped,
     spark_error,
+    worker_was_late,
 )
 from reactive_runtime.spark._write.arrow_types import first_line
 
@@ -158,6 +162,9 @@ _IS_IT: Final = "if it is that of another query, use another folder"
 _LOOK: Final = 0.2
 """Seconds between two looks at a query: Spark does not say when it is being stopped."""
 
+_STARTS: Final = 4
+"""How often a query is started, at most, where the process of its source connects too late."""
+
 _runs: dict[str, _Query] = {}  # _runs_lock; those that run, by checkpoint
 
 _runs_lock = primitives.Lock()
@@ -202,13 +209,7 @@ class _Query:
         try:
             not_stopped("from_stream", self._session)
             self._replace()
-            query = self._writer.start()
-            with self._lock:
-                self._query = query
-                over = self._over
-            if over:
-                query.stop()
-            failure = self._watched(query)
+            failure = self._ran()
         except Exception as error:
             failure = self._failure(error)
         self._leave()
@@ -220,6 +221,24 @@ class _Query:
             if batch is not None:
                 batch.refuse()
             self._cut.set_exception(failure)
+
+    def _ran(self) -> SparkError | None:
+        """Start the query, and wait until it has ended; see `_watched`."""
+        for left in reversed(range(_STARTS)):
+            query = self._writer.start()
+            with self._lock:
+                self._query = query
+                over = self._over
+            if over:
+                query.stop()
+            try:
+                return self._watched(query)
+            except Exception as error:
+                with self._lock:
+                    again = left and self._batch is None and not self._over
+                if not (again and worker_was_late(error)):
+                    raise
+        raise AssertionError
 
     def _watched(self, query: Any) -> SparkError | None:
         """Wait until it has ended, or is about to; why, where that was not its own end. Raises what it failed with."""

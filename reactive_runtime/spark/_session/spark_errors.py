@@ -6,7 +6,17 @@ from typing import Any, Final
 
 from reactive_runtime.errors import SparkError
 
-__all__ = ["a_dataframe", "found_no_more", "is_connected", "lost", "not_stopped", "reason", "spark_error"]
+__all__ = [
+    "a_dataframe",
+    "found_no_more",
+    "is_connected",
+    "is_of_reading",
+    "lost",
+    "not_stopped",
+    "reason",
+    "spark_error",
+    "worker_was_late",
+]
 
 
 def spark_error(what: str, error: BaseException) -> SparkError:
@@ -26,6 +36,11 @@ def reason(error: BaseException) -> str:
         lines = [line for line in lines[traces[-1] + 1 :] if not line[0].isspace()] or lines
     said = lines[0].strip() if lines else type(error).__name__
     return " ".join([said, *map(str.strip, lines[1:4])]) if said.endswith(":") else said
+
+
+def is_of_reading(error: BaseException) -> bool:
+    """Whether a job has failed for what a task has read; not for a lost executor, say, or too little memory."""
+    return "TraceError" in reason(error) or "FAILED_READ_FILE" in str(error)
 
 
 def _innermost(throwable: Any) -> str:
@@ -65,6 +80,14 @@ def lost(what: str, session: Any) -> SparkError | None:
     if not stopped:
         return None
     return SparkError(f"{what}: the session of Spark was stopped: make another, and its DataFrames anew")
+
+
+def worker_was_late(error: BaseException) -> bool:
+    """Whether Spark gave a process of Python up that had not connected within 10 s, as on a busy machine.
+
+    Spark has no setting for these seconds.
+    """
+    return "waiting for the Python worker to connect back" in reason(error)
 
 
 def not_stopped(what: str, session: Any) -> None:

@@ -208,9 +208,14 @@ def _setting(text: str) -> tuple[str, str]:
     return key, value
 
 
+def local_path(path: Path) -> str:
+    """The path of what is on this machine for Spark, which takes a plain one for one of its default file system."""
+    return f"file://{path.absolute()}"
+
+
 def literal(path: Path) -> str:
-    """The path for a reader of Spark, which takes a plain one for a pattern."""
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path))
+    """The same for a reader of Spark, which takes a plain one for a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", local_path(path))
 
 
 def java_home() -> str:

@@ -12,6 +12,7 @@ from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._stores import few, roots_of
+from reactive_runtime.spark._session.spark_session import literal, local_path
 from reactive_runtime.spark._verdict import judging
 from reactive_runtime.spark._verdict.tables import one_verifier
 from reactive_runtime.spark._verdict.traces import Verdict, judged_runs
@@ -103,10 +104,10 @@ class _Followed:
             .option("pathGlobFilter", "metadata.json")
             .option("maxFilesPerTrigger", runs_at_once)
             .option("maxFileAge", "36500d")  # by default, a file a week older than the newest is passed over
-            .load(str(self._folder))
+            .load(literal(self._folder))
         )
         writer = ended.writeStream.foreachBatch(self._batch)
-        writer = writer.option("checkpointLocation", str(self._out / "checkpoint"))
+        writer = writer.option("checkpointLocation", local_path(self._out / "checkpoint"))
         query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="2 seconds")).start()
         try:
             while not query.awaitTermination(LOOK_SECONDS):

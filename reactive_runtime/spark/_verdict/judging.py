@@ -32,7 +32,7 @@ from reactive_runtime.judging._gathering import MOST
 from reactive_runtime.judging._kernel import SUBSCRIPTIONS, VIOLATIONS
 from reactive_runtime.judging._stores import FewFiles, few, is_remote, local
 from reactive_runtime.spark._session.spark_errors import is_connected, reason
-from reactive_runtime.spark._session.spark_session import literal
+from reactive_runtime.spark._session.spark_session import literal, local_path
 from reactive_runtime.spark._verdict.judge_tasks import (
     ALL,
     SENT,
@@ -111,7 +111,7 @@ class Found:
             frame.count()
             self._held.release()
             return Found(frame, self.plan, held)
-        self.frame.write.parquet(str(to))
+        self.frame.write.parquet(local_path(to))
         self._held.release()
         return Found(self.frame.sparkSession.read.schema(spark_schema(ALL)).parquet(literal(to)), self.plan)
 
@@ -190,7 +190,7 @@ def judge_files(
     if how.way == "ranges":
         frame = _tasks(spark, _of_ranges(how)).mapInArrow(JudgeRanges(with_settings), spark_schema(ALL))
         return Found(frame, how.explain())
-    parts = max(len(how.ranges), -(-how.rows // RANGE), 1)
+    parts = parts_of_moved(len(how.ranges), how.rows)
     return _judged_when_moved(_tasks(spark, _of_groups(how)), how, parts, with_settings, held)
 
 
@@ -209,8 +209,13 @@ def _judged_as_planned(how: PlannedInTasks, settings: Settings, held: Kept) -> F
     if how.way == "ranges":
         frame = how.packs.mapInArrow(JudgeRanges(settings), spark_schema(ALL))
         return Found(frame, how.explain(), held)
-    parts = max(min(how.ranges, _MOST_PARTS), -(-how.rows // RANGE), 1)
+    parts = parts_of_moved(how.ranges, how.rows)
     return _judged_when_moved(how.packs, how, parts, settings, held)
+
+
+def parts_of_moved(ranges: int, rows: int) -> int:
+    """How many tasks judge what was moved: the driver keeps some of each, and each mapper of each."""
+    return min(max(ranges, -(-rows // RANGE), 1), _MOST_PARTS)
 
 
 def _judged_when_moved(

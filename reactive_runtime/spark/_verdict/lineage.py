@@ -11,12 +11,10 @@ made of `lineage`; runs judged before there was either have rules 0.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -24,7 +22,7 @@ from urllib.parse import unquote
 from reactive_runtime import __version__
 from reactive_runtime.errors import TraceError
 from reactive_runtime.testing._rule_checks import RULES_VERSION
-from reactive_runtime.testing._traces.trace_files import digest_of
+from reactive_runtime.testing._traces.trace_files import digest_of, signature_of
 from reactive_runtime.testing.trace import Held, holds, metadata_of, run_folders
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Entry:
     """The setting of the judge; None: not known."""
     folder: str | None = None
     signature: str | None = None
-    """Of the folder: it changes with the metadata."""
+    """Of the folder, before its metadata were read: it changes with them."""
     identity: str | None = None
     contents: str | None = None
     """A digest of the names, records and checksums of its files; None: not known."""
@@ -86,18 +84,22 @@ _INDEX: Final = {
 _FILES: Final = {"file": "string", "file_records": "int64", "checksum": "string"}
 
 
-def entries_of(out: Path) -> dict[str, Entry]:
+def entries_of(out: Path, note: Callable[[str], object] | None = None) -> dict[str, Entry]:
     """The runs that were judged, by name.
 
     Args:
         out: The folder of the tables.
+        note: Called with a line where the table `judged` is there, and is damaged.
 
     Returns:
         An entry for each run that the tables name.
     """
-    found = _read(out / "judged" / "part-0.parquet")
+    index = out / _JUDGED
+    found = _read(index)
     if found is not None:
         return {row["run"]: Entry(**row) for row in found}
+    if note is not None and index.exists():
+        note(f"{index}: can't be read: which runs were judged is taken from the table lineage, and this is made anew")
     entries: dict[str, Entry] = {}
     for folder in _partitions(out / "runs"):
         run = unquote(folder.name.removeprefix("run="))
@@ -106,6 +108,10 @@ def entries_of(out: Path) -> dict[str, Entry]:
             if rows := _read(file):
                 entries[run] = Entry(**{**rows[0], "run": run})
     return entries
+
+
+_JUDGED: Final = Path("judged", "part-0.parquet")
+"""The file of the table `judged`."""
 
 
 def _partitions(table: Path) -> list[Path]:
@@ -137,13 +143,14 @@ def entry_of(held: Held, late_signals: int) -> Entry:
         The entry.
     """
     metadata = metadata_of(held.folder) or {}
-    known = (held.identity, _contents(held), held.complete, held.rows)
+    known = (held.signature, held.identity, _contents(held), held.complete, held.rows)
     return an_entry(held.run, str(held.folder), *known, month_of(metadata.get("started")), late_signals)
 
 
 def an_entry(
     run: str,
     folder: str,
+    signature: str | None,
     identity: str | None,
     contents: str | None,
     complete: bool | None,
@@ -159,7 +166,7 @@ def an_entry(
         judged=datetime.now(UTC).isoformat(timespec="seconds"),
         late_signals=late_signals,
         folder=folder,
-        signature=_signature(folder),
+        signature=signature,
         identity=identity,
         contents=contents,
         complete=complete,
@@ -206,10 +213,11 @@ def _table(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> pyarrow.Ta
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, getattr(pa, kind)()) for name, kind in columns.items()]))
 
 
-def newer(entries: Mapping[str, Entry], runs: Collection[str]) -> tuple[set[str], list[TraceError]]:
+def newer(out: Path, entries: Mapping[str, Entry], runs: Collection[str]) -> tuple[set[str], list[TraceError]]:
     """Those of the runs whose verdict was made by newer rules than these, and a line for each version of such.
 
     Args:
+        out: The folder of the tables.
         entries: The runs that were judged.
         runs: The names of runs.
 
@@ -226,8 +234,9 @@ def newer(entries: Mapping[str, Entry], runs: Collection[str]) -> tuple[set[str]
         more = f" and of {len(mine) - 1:,} more" if len(mine) > 1 else ""
         lines.append(
             TraceError(
-                f"verdict of run {mine[0].run}{more}: was made by version {rules} of the rules, and this program has"
-                f" {RULES_VERSION}: it stays as it is; judge it with reactive_runtime {mine[0].version} or newer"
+                f"{out / _JUDGED}: verdict of run {mine[0].run}{more}: was made by version {rules} of the rules, and"
+                f" this program has {RULES_VERSION}: it stays as it is; judge it with reactive_runtime"
+                f" {mine[0].version} or newer"
             )
         )
     return {entry.run for mine in found.values() for entry in mine}, lines
@@ -249,7 +258,14 @@ class Outstanding:
     """All runs that were judged, by name."""
 
 
-def outstanding(folders: Sequence[Path | str], out: Path, *, late_signals: int = 1, again: bool = False) -> Outstanding:
+def outstanding(
+    folders: Sequence[Path | str],
+    out: Path,
+    *,
+    late_signals: int = 1,
+    again: bool = False,
+    note: Callable[[str], object] | None = None,
+) -> Outstanding:
     """Find the runs below these folders that are to be judged: those that were not, and those that have changed since.
 
     Args:
@@ -257,6 +273,7 @@ def outstanding(folders: Sequence[Path | str], out: Path, *, late_signals: int =
         out: The folder of the tables.
         late_signals: The setting of the judge: a run that was judged with another one is judged again.
         again: Whether runs are judged again that an older version of the rules has judged.
+        note: As for `entries_of`.
 
     Returns:
         The runs. A folder that can't be read as a run is one to be judged: it is named then.
@@ -264,7 +281,7 @@ def outstanding(folders: Sequence[Path | str], out: Path, *, late_signals: int =
     Raises:
         TraceError: Names a folder without runs.
     """
-    entries = entries_of(out)
+    entries = entries_of(out, note)
     by_folder = {entry.folder: entry for entry in entries.values() if entry.folder is not None}
     found = Outstanding(entries=entries)
     for folder in folders:
@@ -280,7 +297,7 @@ def outstanding(folders: Sequence[Path | str], out: Path, *, late_signals: int =
         if not any_run:
             run_folders(folder)  # which says what is wrong
     found.older = {run for run in found.before if entries[run].rules < RULES_VERSION}
-    found.newer = newer(entries, found.before)[1]
+    found.newer = newer(out, entries, found.before)[1]
     return found
 
 
@@ -296,7 +313,7 @@ def _runs_below(folder: Path, apart: Path, by_folder: Mapping[str, Entry]) -> It
             continue
         seen.add(path)
         known = by_folder.get(path)
-        if known is not None and known.signature == _signature(path):
+        if known is not None and known.signature == signature_of(path):
             yield path, known
             continue
         is_run = False
@@ -341,19 +358,3 @@ def _claim(complete: bool | None, records: int | None) -> tuple[bool, int]:
 
 def _contents(held: Held) -> str:
     return digest_of([file.name for file in held.files], held.checksums, held.rows, held.complete)
-
-
-def _signature(folder: Path | str) -> str | None:
-    """It changes with the metadata of the run, or with its files, where it has no metadata; None: there is no run."""
-    for name in ("metadata.json", "_metadata.json"):
-        try:
-            found = os.stat(f"{folder}/{name}")
-        except OSError:
-            continue
-        return f"{name} {found.st_size} {found.st_mtime_ns}"
-    try:
-        files = sorted(Path(folder).glob("signals-*.parquet"))
-        stats = [(file.name, found.st_size, found.st_mtime_ns) for file in files for found in [file.stat()]]
-    except OSError:
-        return None
-    return sha256(json.dumps(stats).encode()).hexdigest()[:32] if stats else None

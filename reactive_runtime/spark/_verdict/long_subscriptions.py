@@ -74,13 +74,18 @@ class _JudgePieces:
 
     settings: Settings
     long: tuple[Long, ...]
-    before: dict[int, Summary]
+    before: dict[int, bytes]
+    """The summary of what lies before each piece; a task unpacks those of its own pieces."""
 
     def __call__(self, some: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with _filled(self.settings, self.long, some) as pieces:
             yield from batches(
-                ((piece, pickle.dumps(found)) for piece, found in pieces.judged(self.before)), _OF_PIECES
+                ((piece, pickle.dumps(found)) for piece, found in pieces.judged(self._before)), _OF_PIECES
             )
+
+    def _before(self, piece: int) -> Summary:
+        found: Summary = pickle.loads(self.before[piece])  # from the driver of this job
+        return found
 
 
 def _filled(settings: Settings, long: tuple[Long, ...], some: Iterator[pa.RecordBatch]) -> Pieces:
@@ -136,7 +141,8 @@ def judge_with_long(sent: DataFrame, parts: int, settings: Settings, long: tuple
     there = held.add(sent.repartitionById(parts + parts_of_long(long), "place"))
     mine, others = (there.where(f"place {which} {parts}").select("blob") for which in (">=", "<"))
     before, totals = before_each(long, _collected(mine, _SumUp(settings, long)))
-    findings = _collected(mine, _JudgePieces(settings, long, before))
+    packed = {piece: pickle.dumps(summary) for piece, summary in before.items()}
+    findings = _collected(mine, _JudgePieces(settings, long, packed))
     found = pa.Table.from_batches(given(verdict_of(long, totals, findings)), ALL)
     spark: SparkSession = sent.sparkSession
     frame = others.mapInArrow(JudgeSent(settings), spark_schema(ALL))

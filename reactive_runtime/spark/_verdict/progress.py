@@ -78,6 +78,7 @@ def estimate(
         how = plan_runs_found(spark, runs)
     finally:
         runs.kept.release()
+    cores = cores_of(spark)  # again: executors of a cluster may have come since
     each = how.again * _READ + _JUDGE if how.way == "ranges" else _READ + _JUDGE + _MOVE
     used = max(min(cores, how.tasks), 1)
     seconds = (how.rows * each + how.files * _OPEN + how.size / _COMPARE) / used

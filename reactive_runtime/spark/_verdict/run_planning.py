@@ -413,7 +413,7 @@ def plan_files(
         TraceError: Names a file that can't be read. A ForeignError names one that only Spark may read.
     """
     if are_files:
-        rows = ((FILE, 0, 0, "", None, None, None, None, file, None, None) for file in places)
+        rows = ((FILE, 0, 0, "", None, None, None, None, file, None, None, None) for file in places)
         found = spark.createDataFrame(pa.Table.from_batches(batches(rows, LISTED), LISTED))
         count = len(places)
     else:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["ByDriver", "ByTasks", "Source", "notes_of"]
 
 _AROUND: Final = 1_000
-"""Row groups that are looked at, at most, to show the signals around breaches."""
+"""Row groups that are looked at, at most, to show the signals around a breach."""
 
 
-_OF_RUN: Final = ("folder", "run", "identity", "rows", "complete", "checksum", "text")
+_OF_RUN: Final = ("folder", "run", "identity", "rows", "complete", "checksum", "text", "signature")
 """Columns of a run: `checksum` is the digest of its contents, `text` its metadata."""
 
 
@@ -64,7 +64,7 @@ class Source(Protocol):
         ...
 
     def groups(self, chosen: Sequence[Mapping[str, Any]]) -> list[Group]:
-        """Row groups that may hold these subscriptions."""
+        """Row groups that may hold these subscriptions; of many, those of each that begin first."""
         ...
 
     def entries(self, late_signals: int) -> dict[str, Entry]:
@@ -179,22 +179,27 @@ class ByTasks:
         return rows
 
     def groups(self, chosen: Sequence[Mapping[str, Any]]) -> list[Group]:
+        from pyspark.sql import Window
         from pyspark.sql import functions as F
 
         if not chosen:
             return []
-        any_of = F.lit(False)
-        for row in chosen:
-            mine = F.col("run").isNull() | (F.col("run") == row["run"])
-            any_of |= mine & F.lit(row["subscription"]).between(F.col("low"), F.col("high"))
-        found = self.plan.groups.where(F.col("kind") == GROUP).where(any_of).withColumn("path", path_of())
-        rows = found.orderBy("path", "number").limit(_AROUND).collect()
-        return [Group(*(row[name] for name in ("path", "number", "rows", "run", "low", "high"))) for row in rows]
+        of = []
+        for number, (run, subscription) in enumerate(sorted({(row["run"], row["subscription"]) for row in chosen})):
+            mine = F.col("run").isNull() | (F.col("run") == run)
+            within = F.lit(subscription).between(F.col("low"), F.col("high"))
+            of.append(F.when(mine & within, F.lit(number)))
+        each = F.explode(F.array_compact(F.array(*of)))
+        found = self.plan.groups.where(F.col("kind") == GROUP).withColumn("of", each).withColumn("path", path_of())
+        begins = Window.partitionBy("of").orderBy("least", "path", "number")
+        found = found.withColumn("nth", F.row_number().over(begins)).where(F.col("nth") <= _AROUND)
+        names = ("path", "number", "rows", "run", "low", "high", "least")
+        return [Group(*row) for row in found.select(*names).distinct().collect()]
 
     def entries(self, late_signals: int) -> dict[str, Entry]:
         entries = {}
         for row in self._rows:
-            known = (row["identity"], row["checksum"], row["complete"], row["rows"])
+            known = (row["signature"], row["identity"], row["checksum"], row["complete"], row["rows"])
             month = month_of(json.loads(row["text"]).get("started"))
             entries[row["run"]] = an_entry(row["run"], row["folder"], *known, month, late_signals)
         return entries
@@ -204,8 +209,7 @@ class ByTasks:
         counted = self.plan.groups.where(f"kind = {HELD}").select("folder", "file", "rows")
         files = self.plan.files.join(counted, ["folder", "file"]).withColumnRenamed("rows", "file_records")
         files = files.select("folder", "file", "file_records", "checksum").join(index, "folder")
-        rows = files.select(*index.columns, "file", "file_records", "checksum").repartition("run")
-        rows.write.mode("append").partitionBy("run").parquet(str(draft.path / "lineage"))
+        draft.add_frame(files.select(*index.columns, "file", "file_records", "checksum"), "lineage")
 
     def without(self, runs: Collection[str]) -> ByTasks:
         return ByTasks(self.spark, without_runs(self.plan, runs))

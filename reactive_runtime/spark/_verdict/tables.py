@@ -27,9 +27,11 @@ from urllib.parse import unquote
 from reactive_runtime._results.states import cut_short_of
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark._feed.locks import FolderLock, HeldError
+from reactive_runtime.spark._session.spark_session import local_path
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import DataFrame
 
 __all__ = [
     "EXAMPLES",
@@ -80,6 +82,12 @@ EXAMPLES: Final[Columns] = {
 _MOST: Final = 1_000_000
 """Runs that may be written in one go: as many as anyone has."""
 
+
+_BROUGHT: Final = 1_000_000
+"""Rows that this process holds at once of a table that tasks have made."""
+
+_RUNS_BROUGHT: Final = 1_000
+"""Runs that one query names."""
 
 _NEXT: Final = ".next"
 _COMMIT: Final = ".commit"
@@ -148,6 +156,8 @@ class Draft:
         self._to = to
         self.path: Path = to / _NEXT
         """Where its tables are written, each a folder of partitions `run=<run>`."""
+        self.is_shared: bool = True
+        """Whether tasks see that folder as this process does."""
         try:
             shutil.rmtree(self.path, ignore_errors=True)
             self.path.mkdir(parents=True)
@@ -170,6 +180,33 @@ class Draft:
             )
         except OSError as error:
             raise TraceError(f"{self._to / name}: can't be written: {error.strerror or error}") from error
+
+    def add_frame(self, rows: DataFrame, name: str) -> None:
+        """A table, its rows by run; tasks write it, or where they do not see the folder this process, bit by bit.
+
+        Spark computes the rows several times then. TraceError names a run that has too many rows for this process.
+        """
+        from pyspark.sql import functions as F
+
+        if self.is_shared:
+            by_run = rows.repartition("run")  # many tasks write, and of a run one
+            by_run.write.mode("append").partitionBy("run").parquet(local_path(self.path / name))
+            return
+        some: list[str] = []
+        left = _BROUGHT
+        for run, count in sorted((row["run"], row["count"]) for row in rows.groupBy("run").count().collect()):
+            if count > _BROUGHT:
+                raise TraceError(
+                    f"{self._to / name}: run {run} has {count:,} rows there, and tasks do not see that folder: give an"
+                    " --out that all machines of Spark see at one path"
+                )
+            if some and (count > left or len(some) == _RUNS_BROUGHT):
+                self.add(rows.where(F.col("run").isin(some)).toArrow(), name)
+                some, left = [], _BROUGHT
+            some.append(run)
+            left -= count
+        if some:
+            self.add(rows.where(F.col("run").isin(some)).toArrow(), name)
 
     def whole(self, name: str, table: pyarrow.Table) -> None:
         """A table that is not by run: it replaces the one before as a whole.
@@ -202,11 +239,25 @@ class Draft:
         }
         try:
             shutil.rmtree(self._to / _COMMIT, ignore_errors=True)  # of an earlier one: it was moved
-            (self.path / _WORD).write_text(json.dumps(word, indent=2) + "\n", encoding="utf-8")
+            with (self.path / _WORD).open("w", encoding="utf-8") as file:
+                file.write(json.dumps(word, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            _settle(self.path)  # with the rename the word counts: it is whole by then, also after a power cut
             self.path.rename(self._to / _COMMIT)
+            _settle(self._to)
         except OSError as error:
             raise TraceError(f"{self._to}: can't be written: {error.strerror}") from error
         _moved(self._to)
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in that folder on the disk, as they are now."""
+    there = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(there)
+    finally:
+        os.close(there)
 
 
 def _moved(to: Path) -> None:

@@ -30,6 +30,7 @@ from reactive_runtime._support.public_names import at_home
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging._examples import examples_in
 from reactive_runtime.judging._stores import few, is_remote, roots_of
+from reactive_runtime.spark._session.spark_errors import is_of_reading
 from reactive_runtime.spark._session.spark_session import literal
 from reactive_runtime.spark._verdict import judging
 from reactive_runtime.spark._verdict.comparing import compared
@@ -190,7 +191,7 @@ def verify(
     to = Path(out)
     if incremental:
         with one_verifier(to):
-            left = outstanding(folders, to, late_signals=late_signals, again=again)
+            left = outstanding(folders, to, late_signals=late_signals, again=again, note=note)
             mine, roots = left.folders, [str(folder) for folder in left.folders]
             runs = mine if not mine or few(roots, judging.FEW) else None
             return judged_runs(spark, roots, runs, to, late_signals, unreadable or _raised, note=note, left=left)
@@ -245,12 +246,12 @@ def judged_runs(
         unreadable(error)
         unable.append(str(error))
 
-    entries = left.entries if left is not None else entries_of(out)
+    entries = left.entries if left is not None else entries_of(out, note)
     for line in left.newer if left is not None else ():
         skipped(line)
     source = source_of(spark, roots, folders, skipped, note)
     try:
-        by_newer, lines = newer(entries, source.names)
+        by_newer, lines = newer(out, entries, source.names)
         for line in lines:
             skipped(line)
         source = source.without(by_newer) if by_newer else source
@@ -263,8 +264,9 @@ def judged_runs(
                 return replace(verdict, before=before[0], older=before[1])
             except TraceError:
                 raise
-            except Exception:
-                rest = source.whole(skipped)
+            except Exception as error:
+                # A file without a checksum may be found damaged only now; other errors are no reason to read all again.
+                rest = source.whole(skipped) if is_of_reading(error) else None
                 if rest is None:
                     raise
                 source = rest
@@ -325,8 +327,9 @@ def _verdict(
     entries: Mapping[str, Entry],
 ) -> Verdict:
     draft = Draft(out)
+    draft.is_shared = judging.is_shared(spark, draft.path)
     judged = source.judged(spark, late_signals)
-    judged = judged.kept(draft.path / _FINDINGS if judging.is_shared(spark, draft.path) else None)
+    judged = judged.kept(draft.path / _FINDINGS if draft.is_shared else None)
     try:
         return _written(source, draft, judged, out, late_signals, unable, follows, entries)
     finally:
@@ -348,8 +351,7 @@ def _written(
     counts = judged.waits.toArrow()
     broken: list[dict[str, Any]] = []
     if any(row["broken"] for row in sums):
-        by_run = judged.violations.repartition("run")  # many tasks write, and of a run one
-        by_run.write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
+        draft.add_frame(judged.violations, "violations")
         broken = _by_run(judged.violations)
     found = _examples(source, broken, late_signals)
     medians = percentiles(counts)

@@ -102,6 +102,8 @@ class Held:
     for one that is complete, and where its records come from several processes, each cut off at a ticket of its own."""
     checksums: Mapping[str, str] = field(default_factory=dict)
     """Of each file, by its name. Of older traces there are none."""
+    signature: str | None = None
+    """As `signature_of` has it, from before the metadata were read: a run that was written on since has another."""
 
 
 def digest_of(files: Sequence[str], checksums: Mapping[str, str], rows: int | None, complete: bool | None) -> str:
@@ -138,6 +140,7 @@ def holds(run: Path | str) -> Held:
         TraceError: The metadata is wrong, or files are not there; in one line.
     """
     folder = Path(run)
+    signature = signature_of(folder)
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.is_file()]
@@ -145,7 +148,24 @@ def holds(run: Path | str) -> Held:
         names = []
     found = contents(str(folder), names, lambda name: (folder / name).open("rb"))
     files = [folder / name for name in found.files]
-    return Held(folder, found.run, found.identity, files, found.rows, found.complete, found.watermark, found.checksums)
+    known = (found.rows, found.complete, found.watermark, found.checksums)
+    return Held(folder, found.run, found.identity, files, *known, signature)
+
+
+def signature_of(folder: Path | str) -> str | None:
+    """What changes with the metadata of the run, or with its files, where it has no metadata; None: there is no run."""
+    for name in METADATA:
+        try:
+            found = os.stat(f"{folder}/{name}")
+        except OSError:
+            continue
+        return f"{name} {found.st_size} {found.st_mtime_ns}"
+    try:
+        files = sorted(Path(folder).glob("signals-*.parquet"))
+        stats = [(file.name, found.st_size, found.st_mtime_ns) for file in files for found in [file.stat()]]
+    except OSError:
+        return None
+    return sha256(json.dumps(stats).encode()).hexdigest()[:32] if stats else None
 
 
 @dataclass(frozen=True)
