@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from searching import NIGHT
 
+from explore.drawn_waits import drawn
 from explore.early_programs import PROGRAMS, AcquireUnasked, CacheLooksTwice, EventUnasked, TwoReadings
 from reactive_runtime.explore import Failure, explore, replay
 from reactive_runtime.explore._checks.scenario import scenario_of
@@ -52,13 +53,13 @@ def test_a_twin_is_not_accused(twin: type[Any]) -> None:
         assert explore(twin, strategy=strategy, schedules=200).failure is None, strategy
 
 
-def outcomes(program: Any, search: Any, early: int) -> set[Any] | None:
+def outcomes(program: Any, search: Any, early: int, most: int = BRUTE) -> set[Any] | None:
     """The ends of all schedules; None: there are too many."""
     scenario = scenario_of(program)
     with Session(scenario, "shared", (), limit=2_000, hang=10, early=early) as session:
         seen: set[Any] = set()
         runs, version = 0, -1
-        while runs <= BRUTE:
+        while runs <= most:
             session.tracks(True)
             if not search.begin(session.scheduler):
                 return seen
@@ -67,7 +68,8 @@ def outcomes(program: Any, search: Any, early: int) -> set[Any] | None:
             stop = session.run(scenario, search)
             if stop is None or stop.kind != CUT:
                 runs += 1
-                seen.add(None if stop is None else (stop.kind, stop.what.partition(" at 0x")[0]))
+                last = repr(session.observations.last)
+                seen.add(last if stop is None else (stop.kind, stop.what.partition(" at 0x")[0]))
     return None
 
 
@@ -79,6 +81,148 @@ def test_searches_to_the_end_say_what_brute_force_says(pair: tuple[Any, Any], ea
         if brute is not None:
             assert outcomes(program, Bounded(), early) == brute
             assert outcomes(program, DPOR(), early) == brute
+
+
+@pytest.mark.parametrize("early", [0, 1, 2])
+@pytest.mark.parametrize("tens", range(100 if NIGHT else 3))
+def test_of_drawn_waits_the_searches_say_what_brute_force_says(tens: int, early: int) -> None:
+    for seed in range(10 * tens, 10 * tens + 10):
+        program = drawn(seed)
+        brute = outcomes(program, Bounded(reduced=False), early, 150)
+        if brute is not None:
+            for search in (Bounded(), DPOR()):
+                assert outcomes(program, search, early, 3_000) == brute, f"seed {seed}, {search.name}"
+
+
+class Alike:
+    """Two threads are woken for one lock, with the same deadline, in one step."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def take(self) -> None:
+        if self.lock.acquire(timeout=1):
+            self.lock.release()
+
+    def actor_a(self) -> None:
+        self.take()
+
+    def actor_b(self) -> None:
+        self.take()
+
+    def actor_twice(self) -> None:
+        for _ in range(2):
+            with self.lock:
+                pass
+
+
+class BesideSleepers:
+    """Two threads sleep, and two others lose an update."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def actor_a(self) -> None:
+        time.sleep(0.3)
+
+    def actor_b(self) -> None:
+        time.sleep(0.3)
+
+    def actor_c(self) -> None:
+        self.n += 1
+
+    def actor_d(self) -> None:
+        self.n += 1
+
+    def outcome(self) -> int:
+        return self.n
+
+
+class ReadsLate:
+    """The clock is at one only if it is read late before the other sleeps."""
+
+    def actor_reads(self) -> None:
+        time.monotonic()
+
+    def actor_sleeps(self) -> None:
+        time.sleep(0.3)
+
+    def outcome(self) -> float:
+        return time.monotonic()
+
+
+class LongAndShort:
+    """The longer sleep can end early only when the shorter one has."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def actor_long(self) -> None:
+        time.sleep(2)
+
+    def actor_short(self) -> None:
+        time.sleep(1)
+
+    def actor_sets(self) -> None:
+        self.event.set()
+
+
+class TriesItsOwn:
+    """A thread tries the lock that it has: the other one could have had it before."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.event = threading.Event()
+
+    def actor_tries(self) -> None:
+        with self.lock:
+            self.lock.acquire(blocking=False)
+            self.event.wait(1)
+
+    def actor_sleeps(self) -> None:
+        with self.lock:
+            pass
+        time.sleep(2)
+
+    def outcome(self) -> float:
+        return time.monotonic()
+
+
+class JoinsWhatBegins:
+    """A thread is joined while another one starts it."""
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.said = ""
+
+    def actor_starts(self) -> None:
+        self.thread = threading.Thread(target=int)
+        self.thread.start()
+
+    def actor_joins(self) -> None:
+        if self.thread is not None:
+            try:
+                self.thread.join(1)
+                self.said = "joined"
+            except RuntimeError as error:
+                self.said = str(error)
+
+    def outcome(self) -> str:
+        return self.said
+
+
+@pytest.mark.parametrize("early", [0, 1, 2])
+@pytest.mark.parametrize(
+    "program",
+    [Alike, BesideSleepers, ReadsLate, LongAndShort, TriesItsOwn, JoinsWhatBegins],
+    ids=lambda of: of.__name__,
+)
+def test_the_searches_agree_on_waits_that_are_close_together(program: type[Any], early: int) -> None:
+    found = [outcomes(program, search, early, 5_000) for search in (Bounded(), DPOR())]
+    brute = outcomes(program, Bounded(reduced=False), early, 5_000)
+    assert found[0] == found[1] is not None
+    assert brute in (None, found[0])
+    assert all(type(end) is str for end in found[0] or ()), "none of them fails"
 
 
 def test_the_failure_is_small_shows_the_timeout_and_is_replayed() -> None:

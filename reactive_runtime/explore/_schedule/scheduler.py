@@ -552,7 +552,7 @@ class Scheduler(Ordering):
     def _tick(self) -> bool:
         """Move the clock to the next deadline, and wake all threads that are due. False: there is no deadline."""
         timers = self.timers
-        while timers and (timers[0][2].ended or timers[0][2].deadline != timers[0][0]):
+        while timers and (timers[0][3].ended or timers[0][3].deadline != timers[0][0]):
             heapq.heappop(timers)  # it was woken before
         if not timers or (self.settling and timers[0][0] > self.horizon and self._unfinished() is None):
             return False
@@ -564,7 +564,7 @@ class Scheduler(Ordering):
         self.clock = now = max(now, self.clock)
         timers = self.timers
         while timers and timers[0][0] <= now:
-            deadline, _, thread = heapq.heappop(timers)
+            deadline, _, _, thread = heapq.heappop(timers)
             if thread.ended or thread.deadline != deadline:
                 continue  # it was woken before
             thread.timed_out = True
@@ -590,7 +590,7 @@ class Scheduler(Ordering):
             self._for_all()
             now = self.clock + (count - READINGS) ** 3 * 1e-6
             timers = self.timers
-            while timers and (timers[0][2].ended or timers[0][2].deadline != timers[0][0]):
+            while timers and (timers[0][3].ended or timers[0][3].deadline != timers[0][0]):
                 heapq.heappop(timers)
             if not (timers and timers[0][0] <= now and self._tick()):
                 self.clock = now

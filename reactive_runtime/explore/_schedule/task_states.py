@@ -36,7 +36,7 @@ class TaskStates:
         self.ready: list[Task] = []
         self.resting: list[Task] = []
         self.ranked: bool = False  # whether any thread ranks below another
-        self.timers: list[tuple[float, int, Task]] = []
+        self.timers: list[tuple[float, int, int, Task]] = []
         self.steps: int = 0  # watch
 
     def forget_states(self) -> None:
@@ -72,7 +72,7 @@ class TaskStates:
     def arm(self, task: Task, deadline: float) -> None:
         """The clock wakes `task` then, if nothing does before."""
         task.deadline = task.until = deadline
-        heapq.heappush(self.timers, (deadline, self.steps, task))
+        heapq.heappush(self.timers, (deadline, self.steps, task.index, task))  # tasks have no order
 
     def wake(self, task: Task) -> None:
         """`task`, which waits, can go on; if the clock has not woken it already."""

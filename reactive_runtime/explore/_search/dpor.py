@@ -34,11 +34,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
-from reactive_runtime.explore._schedule.task import CUT, WAITING, Stop, Task, parts_of
+from reactive_runtime.explore._schedule.task import CUT, READING, WAITING, Stop, Task, parts_of
 from reactive_runtime.explore._standins.conditions import Semaphore
 from reactive_runtime.explore._standins.instrumented import Location, Lock
 
 __all__ = ["DPOR"]
+
+_READINGS: Final = (READING, READING + 1)
+"""The choices of a thread that reads the clock."""
 
 _ANYTHING: Final = -1
 """The name of a location that is not known again in another run."""
@@ -73,7 +76,8 @@ class _Event:
     """A step of the run of now. In `clock`, by thread, how many of its steps come before."""
 
     __slots__ = (
-        "accesses", "after_idle", "clock", "data", "for_all", "label", "location", "node", "number", "thread", "what",
+        "accesses", "after_idle", "clock", "data", "for_all", "label", "location", "node", "number", "taken", "thread",
+        "what",
     )  # fmt: skip
 
     def __init__(self, thread: int, label: int, node: _Node | None, location: Any, what: Any) -> None:
@@ -84,7 +88,8 @@ class _Event:
         self.what = what
         self.accesses: list[_Access] = []
         self.for_all = False
-        self.data = False  # the thread chose among what it has itself to do
+        self.data = 0  # the number of what the thread chose, where it chose among what it has itself to do
+        self.taken = isinstance(location, Lock) and location.owner is not None  # before this step
         self.after_idle = False
         self.number = 0
         self.clock: list[int] = []
@@ -176,7 +181,7 @@ class DPOR:
         thread = me if data else chosen
         self._now = event = _Event(thread.index, node.label, node, chosen.location, chosen.what)
         event.for_all = node.for_all or chosen.state is WAITING
-        event.data = data
+        event.data = chosen.index if data else 0
         event.after_idle, self._idle = self._idle, False
         self._events.append(event)
         return chosen
@@ -255,6 +260,7 @@ class DPOR:
         free = True
         if isinstance(location, Lock):
             free = location.owner is me if writes else location.owner is None
+            free = free and not (self._now.taken and location is self._now.location)  # its owner tries it again
         elif isinstance(location, Semaphore):
             free = location.free
         self._now.accesses.append((location, writes, free))
@@ -309,8 +315,10 @@ class DPOR:
             self._races(events, failed=bool(stop is not None and stop.thread is not None and not cut))
         stack = self._stack
         del stack[self._at :]
+        for at, (node, event) in enumerate(zip(stack, events, strict=False)):
+            following = events[at + 1].data if at + 1 < len(events) else 0
+            node.for_all = event.for_all or following in _READINGS  # a step that leads to one goes with it
         for node, event in zip(stack[self._from :], events[self._from :], strict=False):
-            node.for_all = event.for_all
             node.names = self._names(event)
         while stack:
             node = stack[-1]
@@ -402,11 +410,27 @@ class DPOR:
         for thread, label in self._late.get(at, ()):
             event = _Event(thread, label, None, None, "time")
             before = self._before(thread, last, idle)
-            found = [other for index, other in last.items() if index != thread and not self._knows(before, other)]
+            mine = self._mine(thread, last)
+            found = [
+                other
+                for index, other in last.items()
+                if index != thread
+                and not self._knows(before, other)
+                and self._was_soon(label, max(other, mine + 1), at)
+            ]
             event.clock = before
             for other in found:
                 event.clock = _joined(event.clock, self._events[other].clock)
             yield from ((other, event, at) for other in found)
+
+    def _was_soon(self, label: int, at: int, end: int) -> bool:
+        """Whether a wait, which is over at the step `end`, could have ended early at the step `at`."""
+        if at >= end:
+            return True
+        while self._events[at].data:
+            at -= 1
+        node = self._events[at].node
+        return node is None or label in node.ready
 
     def _mine(self, thread: int, last: dict[int, int]) -> int:
         """The step after which a thread had come to what it does next."""
@@ -456,11 +480,14 @@ class DPOR:
 
     def _could(self, at: int, event: _Event, mine: int) -> bool:
         """Whether the thread of `event`, if it had come to it, could go on at the place of a step."""
+        while self._events[at].data:
+            at -= 1
         node = self._events[at].node
         return mine >= at or node is None or self._thread_label(event) in node.ready
 
     def _thread_label(self, event: _Event) -> int:
-        return self._labels.get(event.thread, event.label)
+        """What has to be ready for a step: for one of a choice its thread, for an early end of a wait just that."""
+        return self._labels.get(event.thread, event.label) if event.data else event.label
 
     def _ordered(
         self, history: dict[Any, list[tuple[int, bool, bool]]], location: Any, writes: bool, clock: list[int]
@@ -493,6 +520,9 @@ class DPOR:
                 (rest if index < end else later).append(other)
             elif index < end and other.thread == event.thread:
                 return  # its thread has come to it only behind the step that led to the choice
+        maker = self._born.get(event.thread, 0) - 1
+        if at <= maker < end and events[maker] not in rest:
+            return  # that step has made its thread
         rest.append(event)
         if self._is_known(node, rest):
             return

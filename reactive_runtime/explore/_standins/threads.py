@@ -158,6 +158,12 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
     me = instrumented.caller()
     scheduler = _scheduler()
     other: Task | None = self.__dict__.get("_explored_task")
+    if other is None and me is not None and scheduler is not None:
+        started: Any = self.__dict__.get("_started")
+        known = started is not None and started.is_set()  # a point, at which another thread may start it
+        other = self.__dict__.get("_explored_task")
+        if other is None and started is not None and not known:
+            raise RuntimeError("cannot join thread before it is started")
     if me is None or scheduler is None or other is None:
         if other is None:
             real_join(self, timeout)
@@ -418,6 +424,8 @@ def sleep(seconds: float) -> None:
         _give_way(scheduler, me, sys._getframe(1))
     else:
         scheduler.wait(me, scheduler.clock + seconds)
+        if scheduler.tracking:
+            me.chain = hash((me.chain, 1))  # as `ahead` says
 
 
 def pause() -> None:
