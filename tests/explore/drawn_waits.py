@@ -29,7 +29,7 @@ class Things:
     def __init__(self) -> None:
         self.x = self.y = 0
         self.flag = False
-        self.locks = [threading.Lock(), threading.RLock()]
+        self.locks: list[Any] = [threading.Lock(), threading.RLock()]
         self.condition = threading.Condition()
         self.event = threading.Event()
         self.semaphore = threading.Semaphore(1)
@@ -51,7 +51,7 @@ def add(things: Things, me: int, seconds: float) -> None:
     things.x += 1
 
 
-def take(things: Things, me: int, seconds: float) -> bool:
+def take(things: Things, me: int, seconds: float) -> Any:
     if got := things.locks[0].acquire(timeout=seconds):
         things.locks[0].release()
     return got
@@ -63,7 +63,7 @@ def take_again(things: Things, me: int, seconds: float) -> None:
             pass
 
 
-def attempt(things: Things, me: int, seconds: float) -> bool:
+def attempt(things: Things, me: int, seconds: float) -> Any:
     if got := things.locks[1].acquire(blocking=False):
         things.locks[1].release()
     return got

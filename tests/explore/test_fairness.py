@@ -80,7 +80,7 @@ def check(scheduler: Scheduler) -> None:
         assert (task in scheduler.ready) == (task.state is READY)
         assert (task in scheduler.resting) == (task.state is RESTING)
         if task.state is WAITING and task.deadline is not None:
-            assert any(entry[0] == task.deadline and entry[2] is task for entry in scheduler.timers)
+            assert any(entry[0] == task.deadline and entry[3] is task for entry in scheduler.timers)
     able = {task.index: task for task in [*scheduler.ready, *scheduler.resting]}
     for task in scheduler.ready:  # none that is outranked is chosen
         assert not any(task.below >> index & 1 for index in able)

@@ -486,7 +486,7 @@ class DPOR:
         return mine >= at or node is None or self._thread_label(event) in node.ready
 
     def _thread_label(self, event: _Event) -> int:
-        """What has to be ready for a step: for one of a choice its thread, for an early end of a wait just that."""
+        """The label that has to be ready for a step: of its thread, or of the early end of a wait."""
         return self._labels.get(event.thread, event.label) if event.data else event.label
 
     def _ordered(
