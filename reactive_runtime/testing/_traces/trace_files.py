@@ -153,7 +153,7 @@ def holds(run: Path | str) -> Held:
 
 
 def signature_of(folder: Path | str) -> str | None:
-    """What changes with the metadata of the run, or with its files, where it has no metadata; None: there is no run."""
+    """A value that changes with the metadata of the run, or without them with its files; None: there is no run."""
     for name in METADATA:
         try:
             found = os.stat(f"{folder}/{name}")
