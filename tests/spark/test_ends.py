@@ -232,6 +232,9 @@ class LateWriter:
     def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - Spark's own name
         raise RuntimeError("Timed out while waiting for the Python worker to connect back")
 
+    def stop(self) -> None:
+        """It has ended."""
+
     def __getattr__(self, name: str) -> Any:
         made = getattr(self._writer, name)
 
