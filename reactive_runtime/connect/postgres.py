@@ -9,17 +9,17 @@ error, at a cancel, or when the garbage collector frees the subscription.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core.runtime.arguments import PREFETCH, at_least
 from reactive_runtime._flow import Flow
 from reactive_runtime._operators.flow_base import as_flow, combinator_flow
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
-from reactive_runtime._support.shown import shown
 from reactive_runtime.connect._postgres.connection import Connection, PostgresError, Server, identifier
+from reactive_runtime.connect._postgres.copying import Copying, each_row, inner_query, set_types, types_of
 from reactive_runtime.connect._postgres.flows import Sink, Source
 
 # isort: split
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from psycopg.abc import Params, Query
 
 __all__ = ["PostgresError", "copy_in", "copy_out", "rows"]
-
-NO_ROWS: Final = (str, bytes, bytearray, Mapping, Set)
-"""Of these psycopg would write the characters, the keys, or the members in any order."""
 
 
 def rows(
@@ -138,13 +135,13 @@ def copy_out(
         `CopyManager` of the JDBC driver; `copy` of psycopg.
     """
     server = Server("copy_out", conninfo)
-    names = _types("copy_out", types)
-    statement = sql.SQL("COPY ({}\n) TO STDOUT").format(_inner(query))  # it may end in a comment
+    names = types_of("copy_out", types)
+    statement = sql.SQL("COPY ({}\n) TO STDOUT").format(inner_query(query))  # it may end in a comment
 
     def of(connection: Connection) -> Generator[Iterable[Any]]:
         with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
-            _set_types(server, connection, copy, names)
-            yield _each(server, connection, copy.rows())
+            set_types(server, connection, copy, names)
+            yield each_row(server, connection, copy.rows())
         connection.commit()
 
     return combinator_flow(f"copy_out({server})", lambda: Source(server, of))
@@ -197,17 +194,17 @@ def copy_in(
     server = Server("copy_in", conninfo)
     if isinstance(columns, str):
         raise TypeError(f"copy_in: columns must be a list of names, not {columns!r}")
-    types = _types("copy_in", types)
+    types = types_of("copy_in", types)
     names = sql.SQL(", ").join([identifier("copy_in", "a column", column) for column in columns])
     statement = sql.SQL("COPY {} {} FROM STDIN").format(
         identifier("copy_in", "table", table), sql.SQL("({})").format(names) if columns else sql.SQL("")
     )
 
     @contextmanager
-    def into(connection: Connection) -> Iterator[_Copying]:
+    def into(connection: Connection) -> Iterator[Copying]:
         with connection.cursor() as cursor, cursor.copy(statement) as copy:
-            _set_types(server, connection, copy, types)
-            yield _Copying(server, connection, copy)
+            set_types(server, connection, copy, types)
+            yield Copying(server, connection, copy)
         try:
             connection.commit()
         except psycopg.Error as error:
@@ -217,68 +214,6 @@ def copy_in(
 
     flow = as_flow("copy_in", "source", source)
     return combinator_flow(f"copy_in({server}, {table})", lambda: Sink(server, into, flow), flow)
-
-
-def _inner(query: Any) -> Any:
-    """The query, for a place inside of another."""
-    if isinstance(query, bytes):
-        return _inner(query.decode())
-    return sql.SQL(cast("Any", query.rstrip("; \t\r\n"))) if isinstance(query, str) else query
-
-
-def _types(operator: str, types: Sequence[int | str]) -> Sequence[int | str]:
-    if isinstance(types, str):
-        raise TypeError(f"{operator}: types must be a list of names, not {types!r}")
-    return tuple(types)  # it may be an iterator, and each subscription needs them
-
-
-def _set_types(server: Server, connection: Connection, copy: psycopg.Copy, types: Sequence[int | str]) -> None:
-    if not types:
-        return
-    try:
-        copy.set_types(types)
-    except (KeyError, TypeError) as error:
-        server.failed(connection, f"types must be names of PostgreSQL's types, not {shown(types)}", error)
-
-
-def _each(server: Server, connection: Connection, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    number = -1
-    try:
-        for number, row in enumerate(rows):  # noqa: B007  # the error has it
-            yield row
-    except Exception as error:
-        if isinstance(error, psycopg.Error) and (error.sqlstate or not isinstance(error, psycopg.DataError)):
-            raise  # an error of the server, or of the connection
-        server.failed(connection, f"row {number + 1} can't be read", error)
-
-
-def _is_empty(row: Any) -> bool:
-    """Whether it has no value. TypeError for what is no row, although it has elements."""
-    if isinstance(row, NO_ROWS):
-        raise TypeError("a row must be a sequence of values, in the order of the columns")
-    return isinstance(row, Sized) and len(row) == 0
-
-
-class _Copying:
-    """Writes rows. The client collects them, and sends them in portions."""
-
-    def __init__(self, server: Server, connection: Connection, copy: psycopg.Copy) -> None:
-        self.server, self.connection = server, connection
-        self.write_row = copy.write_row
-        self.written = 0  # the thread that writes
-
-    def write(self, element: Any) -> None:
-        try:
-            kind = type(element)
-            if not element if kind is tuple or kind is list else _is_empty(element):
-                raise ValueError("a row must have a value for each column, and this one has none")
-            self.write_row(element)
-        except Exception as error:  # of a value that can't be sent
-            self.server.failed(self.connection, f"row {self.written} can't be written, {shown(element)}", error)
-        self.written += 1
-
-    def flush(self) -> None:
-        """The end of the COPY does it."""
 
 
 _all_at_home(globals())

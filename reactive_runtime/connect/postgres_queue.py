@@ -171,7 +171,7 @@ def jobs(
         >>> from concurrent.futures import ThreadPoolExecutor
         >>> with ThreadPoolExecutor(1) as pool:
         ...     print(jobs("host=db.example dbname=shop", "mails", pool).elements())
-        jobs(db.example:5432/shop, mails) AckedFlow do_on_discard(_refuse)
+        jobs(db.example:5432/shop, mails) AckedFlow do_on_discard(refuse)
 
     Origin:
         The queues of Que and River; SmallRye's `@Incoming` with manual acknowledgement.

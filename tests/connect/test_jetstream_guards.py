@@ -15,7 +15,7 @@ from sinks import PATIENCE, Sink, until
 
 from connect.nats_server import NatsServer
 from reactive_runtime.connect._elements import last_notes
-from reactive_runtime.connect._jetstream import on_the_loop
+from reactive_runtime.connect._jetstream import pulls
 from reactive_runtime.connect.jetstream import JetStreamError, Writer, read
 
 names = itertools.count()
@@ -54,7 +54,7 @@ def each_connection_is_closed() -> Iterator[None]:
 def test_a_consumer_deleted_between_two_pulls_fails_the_flow(
     server: NatsServer, stream: str, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_the_loop, "EXPIRES", 0.1)
+    monkeypatch.setattr(pulls, "EXPIRES", 0.1)
     server.fill(stream, range(3))
     sink = Sink(1)
     read(server.url, stream, "c", executor=pool, timeout=1.0).acknowledge().subscribe(sink)
@@ -70,7 +70,7 @@ def test_a_consumer_deleted_between_two_pulls_fails_the_flow(
 def test_a_server_that_answers_no_more_fails_the_flow(
     tmp_path: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, dropped: list[Any]
 ) -> None:
-    monkeypatch.setattr(on_the_loop, "EXPIRES", 0.1)
+    monkeypatch.setattr(pulls, "EXPIRES", 0.1)
     server = NatsServer(tmp_path)
     try:
         server.make("S")
@@ -103,7 +103,7 @@ def test_a_pull_that_the_server_has_forgotten_is_sent_again(
         else:
             await publish(self, subject, payload, *more, **named)
 
-    monkeypatch.setattr(on_the_loop, "EXPIRES", 0.1)
+    monkeypatch.setattr(pulls, "EXPIRES", 0.1)
     monkeypatch.setattr(Client, "publish", lose_one)
     server.fill(stream, range(3))
     flow = read(server.url, stream, "c", executor=pool, timeout=0.2).acknowledge()

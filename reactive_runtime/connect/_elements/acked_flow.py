@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Generic, Literal, NoReturn, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
-from reactive_runtime._core.fusion.step import Each, Step, describe
+from reactive_runtime._core.fusion.step import describe
 from reactive_runtime._core.runtime.arguments import PREFETCH, When, check_callable, failures, is_coroutine_function
-from reactive_runtime._core.sources.flow_source import PublisherSource
 from reactive_runtime._flow import Flow
-from reactive_runtime._operators.flow_base import as_flow, flow_of
+from reactive_runtime._operators.flow_base import as_flow
 from reactive_runtime._spec import Publisher
-from reactive_runtime._support.shown import shown
-from reactive_runtime.connect._elements.acked import Acked, Claim, Parts, acked, claim_of, joined, not_handled
-from reactive_runtime.connect._elements.attempts import Attempts
+from reactive_runtime.connect._elements.acked import Acked
+from reactive_runtime.connect._elements.acked_inner import attempted, inner_of
+from reactive_runtime.connect._elements.acked_steps import (
+    Acknowledge,
+    Check,
+    Do,
+    Filter,
+    Join,
+    Map,
+    awaited,
+    called,
+    key_of,
+    refuse,
+)
 
 __all__ = ["AckedFlow"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
-
-_new: Final = object.__new__
-"""Makes an element in half of the time of a call of its class."""
 
 
 class AckedFlow(Generic[T_co]):
@@ -66,7 +72,7 @@ class AckedFlow(Generic[T_co]):
     __slots__ = ("_flow",)
 
     def __init__(self, source: Publisher[Acked[T_co]]) -> None:
-        self._flow: Flow[Any] = as_flow("AckedFlow", "source", source)._then(_Check("AckedFlow"))
+        self._flow: Flow[Any] = as_flow("AckedFlow", "source", source)._then(Check("AckedFlow"))
 
     @classmethod
     def _of(cls, flow: Flow[Any]) -> AckedFlow[Any]:
@@ -86,7 +92,7 @@ class AckedFlow(Generic[T_co]):
         Raises:
             TypeError: `fn` cannot be called.
         """
-        return self._of(self._flow._then(_Map(check_callable("map", "fn", fn))))
+        return self._of(self._flow._then(Map(check_callable("map", "fn", fn))))
 
     def filter(self, predicate: Callable[[T_co], object]) -> AckedFlow[T_co]:
         """`Flow.filter`: an element that is dropped is acknowledged; nothing is left to do with it.
@@ -100,7 +106,7 @@ class AckedFlow(Generic[T_co]):
         Raises:
             TypeError: `predicate` cannot be called.
         """
-        return self._of(self._flow._then(_Filter(check_callable("filter", "predicate", predicate))))
+        return self._of(self._flow._then(Filter(check_callable("filter", "predicate", predicate))))
 
     def batch(self, n: int) -> AckedFlow[list[T_co]]:
         """`Flow.batch`: a list is settled together; to settle it settles each of its elements.
@@ -115,7 +121,7 @@ class AckedFlow(Generic[T_co]):
             TypeError: `n` is no int.
             ValueError: `n` is below 1.
         """
-        return self._of(self._flow.batch(n)._then(_Join()))
+        return self._of(self._flow.batch(n)._then(Join()))
 
     def buffer_timeout(self, n: int, seconds: float, *, clock: Any = None) -> AckedFlow[list[T_co]]:
         """`Flow.buffer_timeout`: as `batch`, and a list is given on after so many seconds, however short it is.
@@ -132,7 +138,7 @@ class AckedFlow(Generic[T_co]):
             TypeError: `n` is no int, `seconds` is no number, or `clock` has no clock.
             ValueError: `n` is below 1, or `seconds` is not above 0 and finite.
         """
-        return self._of(self._flow.buffer_timeout(n, seconds, clock=clock)._then(_Join()))
+        return self._of(self._flow.buffer_timeout(n, seconds, clock=clock)._then(Join()))
 
     @overload
     def flat_map(self, fn: Callable[[T_co], Coroutine[Any, Any, R]], *, concurrency: int = ...) -> AckedFlow[R]: ...
@@ -159,8 +165,8 @@ class AckedFlow(Generic[T_co]):
         """
         check_callable("flat_map", "fn", fn, awaited=True)
         if is_coroutine_function(fn):
-            return self._of(self._flow.flat_map(_awaited(fn), concurrency=concurrency))
-        return self._of(self._flow.flat_map(partial(_inner, fn), concurrency=concurrency))
+            return self._of(self._flow.flat_map(awaited(fn), concurrency=concurrency))
+        return self._of(self._flow.flat_map(partial(inner_of, fn), concurrency=concurrency))
 
     def map_parallel(
         self,
@@ -186,7 +192,7 @@ class AckedFlow(Generic[T_co]):
             ValueError: `concurrency` is below 1, or another string than "auto".
         """
         check_callable("map_parallel", "fn", fn, awaited=True)
-        call: Any = _awaited(fn) if is_coroutine_function(fn) else partial(_called, fn)
+        call: Any = awaited(fn) if is_coroutine_function(fn) else partial(called, fn)
         flow = self._flow.map_parallel(call, executor, concurrency=concurrency, ordered=ordered)
         return self._of(flow)
 
@@ -218,7 +224,7 @@ class AckedFlow(Generic[T_co]):
         check_callable("map_by_key", "fn", fn)
         check_callable("map_by_key", "key", key)
         flow = self._flow.map_by_key(
-            partial(_called, fn), partial(_key, key), executor, concurrency=concurrency, prefetch=prefetch
+            partial(called, fn), partial(key_of, key), executor, concurrency=concurrency, prefetch=prefetch
         )
         return self._of(flow)
 
@@ -272,7 +278,7 @@ class AckedFlow(Generic[T_co]):
         check_callable("on_error_continue", "part", part)
         check_callable("on_error_continue", "to", to)
         wanted = failures("on_error_continue", when)
-        one = partial(_attempted, part, to, wanted)
+        one = partial(attempted, partial(_part_of, part), to, wanted)
         flow = self._flow.concat_map(one) if concurrency == 1 else self._flow.flat_map(one, concurrency=concurrency)
         return self._of(flow)
 
@@ -294,7 +300,7 @@ class AckedFlow(Generic[T_co]):
         flow = check_callable("through", "fn", fn)(self._flow)
         if not isinstance(flow, Flow):
             raise TypeError(f"through: {describe(fn)} must return a Flow, not {type(flow).__name__}")
-        return self._of(flow._then(_Check(f"through({describe(fn)})")))
+        return self._of(flow._then(Check(f"through({describe(fn)})")))
 
     def acknowledge(self) -> Flow[T_co]:
         """Acknowledge each element that comes here: what had to be done with it has been done before.
@@ -303,7 +309,7 @@ class AckedFlow(Generic[T_co]):
             A flow of the values, to count, to log, or just to `run()`. It fails with an error that the source raises at
             an acknowledgement.
         """
-        return self.elements()._then(_Acknowledge())
+        return self.elements()._then(Acknowledge())
 
     def elements(self) -> Flow[Acked[T_co]]:
         """The `Acked` elements, for a subscriber that acknowledges or refuses each itself.
@@ -312,7 +318,7 @@ class AckedFlow(Generic[T_co]):
             The flow. Elements under way are refused where it fails or is cancelled; those that the subscriber has are
             its own to settle.
         """
-        return self._flow.do_on_discard(_refuse)
+        return self._flow.do_on_discard(refuse)
 
     def for_each(self, fn: Callable[[T_co], object], *, timeout: float | None = None) -> None:
         """Call `fn` with each value, acknowledge the element when `fn` has returned, and wait for the end.
@@ -327,178 +333,7 @@ class AckedFlow(Generic[T_co]):
             Exception: A copy of the error that the flow fails with. An element with which `fn` fails is refused.
         """
         check_callable("for_each", "fn", fn)
-        self._of(self._flow._then(_Do(fn))).acknowledge().run(timeout=timeout)
-
-
-class _OfFunction(Step[Any, Any]):
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
-
-    def __str__(self) -> str:
-        return f"{self.name}({describe(self.fn)})"
-
-
-class _Map(_OfFunction):
-    name = "map"
-
-    def on_next(self, element: Acked[Any]) -> Each[Acked[Any]]:
-        try:
-            value = self.fn(element.value)
-        except BaseException as error:
-            element.refuse(error)
-            raise
-        if value is None:
-            _no_result(self.fn, element)
-        mapped = _new(Acked)
-        mapped.value, mapped.claim = value, element.claim
-        yield mapped
-
-
-class _Filter(_OfFunction):
-    name = "filter"
-
-    def on_next(self, element: Acked[Any]) -> Each[Acked[Any]]:
-        if _passes(self.fn, element):
-            yield element
-
-
-class _Do(_OfFunction):
-    name = "for_each"
-
-    def on_next(self, element: Acked[Any]) -> Each[Acked[Any]]:
-        _value_of(self.fn, element)
-        yield element
-
-
-class _Join(Step[list[Any], Acked[Any]]):
-    name = "joined claims"
-
-    def on_next(self, element: list[Acked[Any]]) -> Each[Acked[Any]]:
-        yield acked([one.value for one in element], joined([claim_of(one) for one in element]))
-
-
-class _Check(Step[Any, Acked[Any]]):
-    name = "AckedFlow"
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def on_next(self, element: Any) -> Each[Acked[Any]]:
-        if type(element) is not Acked:
-            raise TypeError(f"{self.where}: {shown(element)} came, and is not Acked")
-        yield element
-
-
-class _Acknowledge(Step[Acked[T], T]):
-    name = "acknowledge"
-
-    def on_next(self, element: Acked[T]) -> Each[T]:
-        element.claim.settle(None)
-        yield element.value
-
-
-@dataclass(frozen=True, slots=True)
-class _Claimed(PublisherSource[Any]):
-    """The publisher of one element, which is refused if nothing subscribes to it: a cancel may come before."""
-
-    claim: Claim = field(kw_only=True)
-
-    def abandoned(self) -> None:
-        self.claim.settle(not_handled())
-
-
-def _settled_with(flow: Flow[Any], claim: Claim) -> Flow[Any]:
-    return flow_of(_Claimed("flat_map", flow, claim=claim))
-
-
-def _refuse(element: Any) -> None:
-    """An element that will not be delivered, of whichever operator."""
-    if isinstance(element, Acked):
-        element.refuse()
-
-
-def _value_of(fn: Callable[[Any], Any], element: Acked[Any]) -> Any:
-    """The result of `fn` for the value. If `fn` raises an error, the element is refused."""
-    try:
-        return fn(element.value)
-    except BaseException as error:
-        element.refuse(error)
-        raise
-
-
-def _result_of(element: Acked[Any], operator: str, fn: Callable[..., Any], result: Any) -> Acked[Any]:
-    if result is None:
-        value, where = shown(element.value), f"{operator}({describe(fn)})" if operator else describe(fn)
-        error = TypeError(f"{where}: the function returned None for {value}, and None is not an element (2.13)")
-        element.refuse(error)
-        raise error
-    return element.with_value(result)
-
-
-def _no_result(fn: Callable[..., Any], element: Acked[Any]) -> NoReturn:
-    _result_of(element, "map", fn, None)
-    raise AssertionError
-
-
-def _passes(predicate: Callable[[Any], object], element: Acked[Any]) -> bool:
-    if _value_of(predicate, element):
-        return True
-    element.acknowledge()
-    return False
-
-
-def _called(fn: Callable[[Any], Any], element: Acked[Any]) -> Acked[Any]:
-    return _result_of(element, "", fn, _value_of(fn, element))
-
-
-def _key(key: Callable[[Any], Hashable], element: Acked[Any]) -> Hashable:
-    of_element: Hashable = _value_of(key, element)
-    return of_element
-
-
-def _awaited(fn: Callable[[Any], Coroutine[Any, Any, Any]]) -> Callable[[Acked[Any]], Coroutine[Any, Any, Acked[Any]]]:
-    async def call(element: Acked[Any]) -> Acked[Any]:
-        try:
-            result = await fn(element.value)
-        except BaseException as error:
-            element.refuse(error)
-            raise
-        return _result_of(element, "", fn, result)
-
-    return call
-
-
-def _inner(fn: Callable[[Any], Publisher[Any]], element: Acked[Any]) -> Flow[Acked[Any]]:
-    """The elements of the publisher for `element`; each has a part of its claim."""
-    parts = Parts(claim_of(element).settle)
-    whole = parts.part()  # settled when the publisher has ended
-    flow = _value_of(lambda value: as_flow("flat_map", "what fn returns", fn(value)), element)
-
-    def over(way: str) -> None:
-        whole.settle(None if way == "complete" else not_handled())
-
-    watched = flow.do_on_error(whole.settle).do_finally(over)
-    return _settled_with(watched, whole).map(lambda value: acked(value, parts.part()))
-
-
-def _attempted(
-    part: Callable[[AckedFlow[Any]], AckedFlow[Any]],
-    to: Callable[[Any], object],
-    wanted: Callable[[Exception], object],
-    element: Acked[Any],
-) -> Flow[Acked[Any]]:
-    attempts = Attempts(element, to, wanted)
-    one = Flow.just(element)
-    flow: Flow[Acked[Any]] = one.on_error_continue(
-        lambda flow: _part_of(part, flow.map(attempts.begin)), attempts.dead_letter, when=attempts.wanted
-    )
-    begun = Claim(attempts.refuse)  # only a flow without a subscriber refuses the element: a batch may hold it
-
-    def over(way: str) -> None:
-        begun.settle(None)
-        attempts.over(way)
-
-    return _settled_with(flow.do_finally(over), begun)
+        self._of(self._flow._then(Do(fn))).acknowledge().run(timeout=timeout)
 
 
 def _part_of(part: Callable[[AckedFlow[Any]], AckedFlow[Any]], flow: Flow[Acked[Any]]) -> Flow[Any]:

@@ -7,11 +7,10 @@ say to it.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 from weakref import WeakMethod
 
 from reactive_runtime._core.failures import dropping
@@ -19,20 +18,14 @@ from reactive_runtime._core.runtime import eventloop, primitives
 from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._jetstream.consumer import Consumer, nak
 from reactive_runtime.connect._jetstream.nats_servers import JetStreamError, new_replies
+from reactive_runtime.connect._jetstream.pulls import Pulls
 
 # isort: split
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from nats.js import errors as js_errors
 
 __all__ = ["Link"]
-
-EXPIRES: Final = 5.0
-"""Seconds after which the server ends a pull, and the session pulls again."""
-
-AGAIN: Final = 0.25
-"""Seconds until the next pull, where the server could not serve one."""
 
 
 class Link:
@@ -61,11 +54,7 @@ class Link:
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None  # that of `_begin`
         self._subscription: Subscription | None = None
-        self._replies = ""  # set when messages can be pulled
-        self._wanted = 0  # what to pull when they can
-        self._due = 0  # messages that the pull under way has still to bring
-        self._since: float | None = None  # when JetStream stopped to answer
-        self._timer: asyncio.TimerHandle | None = None  # for the pull under way
+        self._pulls = Pulls(of, self._loop, self._on_message, self._ended, self._fail)
         self._patience: asyncio.TimerHandle | None = None  # while the connection is lost
         self._stopped = False  # no more messages come
         self._closing = False
@@ -87,88 +76,29 @@ class Link:
             except Exception as error:
                 server.fail(server.what(error), error)
             replies = new_replies(client)
-            self._subscription = await client.subscribe(replies, cb=self._on_message)
-            self._replies = replies
+            self._subscription = await client.subscribe(replies, cb=self._pulls.on_message)
         except JetStreamError as error:
             self._fail(error)
         except Exception as error:
             self._fail(server.error("the connection is lost", error))
         else:
-            if self._wanted:
-                await self._ask(self._wanted)
+            await self._pulls.begin(client, replies)
 
     def _pull(self, n: int) -> None:
-        if self._replies and not self._closing:
-            self._loop.create_task(self._ask(n))
-        else:
-            self._wanted = n
+        if not self._closing:
+            self._pulls.pull(n)
 
-    async def _ask(self, n: int) -> None:
-        assert self._client is not None
-        of = self.of
-        self._due = n
-        self._timer = self._loop.call_later(EXPIRES + of.server.timeout, self._unanswered)
-        request = json.dumps({"batch": n, "expires": int(EXPIRES * 1e9)}).encode()
-        try:
-            await self._client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{of.stream}.{of.name}", request, self._replies)
-        except Exception as error:
-            self._fail(of.server.error("the connection is lost", error))
-
-    async def _on_message(self, message: Msg) -> None:
-        headers = message.headers or {}
-        status = headers.get("Status", "")
-        if message.reply.startswith("$JS.ACK."):
-            self._since = None
-            self._due -= 1
-            with self._lock:
-                first = not self._arrived
-                self._arrived.append(message)
-            if self._due == 0:
-                self._ended()
-            elif first:
-                self._tell()
-        elif status in ("404", "408"):  # there is none, or the time of the pull is over
-            self._since = None
+    def _on_message(self, message: Msg, is_last: bool) -> None:
+        with self._lock:
+            first = not self._arrived
+            self._arrived.append(message)
+        if is_last:
             self._ended()
-        elif status != "100":
-            self._refused(status, headers.get("Description", ""))
-
-    def _refused(self, status: str, said: str) -> None:
-        """The server can't serve a pull, for now or for ever."""
-        now = self._loop.time()
-        self._since = now if self._since is None else self._since
-        if "deleted" in said.lower() or now - self._since > self.of.reconnect:
-            said = said or "it is gone, or JetStream does not answer"
-            what = f"the consumer {self.of.name!r} can't be read: {said} ({status}); a `retry` makes it again"
-            self._fail(self.of.server.error(what))
-        else:
-            self._loop.call_later(AGAIN, self._ended)
-
-    def _unanswered(self) -> None:
-        self._loop.create_task(self._look())
-
-    async def _look(self) -> None:
-        """The server has said nothing of a pull: has it forgotten it, is the consumer gone, or does it not answer?"""
-        client, of = self._client, self.of
-        if client is None or not client.is_connected:  # it waits for the connection
-            self._ended()
-            return
-        manager: Any = client.jsm(timeout=of.server.timeout)
-        try:
-            await manager.consumer_info(of.stream, of.name)
-        except js_errors.NotFoundError as error:
-            self._fail(of.server.error(f"the consumer {of.name!r} was deleted; a `retry` makes it again", error))
-        except Exception as error:
-            self._refused("no answer", of.server.what(error))
-        else:
-            self._since = None
-            self._ended()
+        elif first:
+            self._tell()
 
     def _ended(self) -> None:
         """The pull has ended."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         with self._lock:
             self._pulling = False
         self._tell()
@@ -190,8 +120,7 @@ class Link:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-        if self._replies:
-            self._ended()  # the server has forgotten the pull
+        self._pulls.again()
 
     async def _on_closed(self) -> None:
         if self._client is not None and not self._closing:
@@ -247,9 +176,9 @@ class Link:
 
     async def _stop_messages(self) -> None:
         """End the pull under way: it would take messages that no flow wants. Refuse those that have come meanwhile."""
-        for timer in (self._timer, self._patience):
-            if timer is not None:
-                timer.cancel()
+        self._pulls.stop()
+        if self._patience is not None:
+            self._patience.cancel()
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])

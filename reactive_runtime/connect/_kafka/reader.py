@@ -71,6 +71,7 @@ class Reading(Combinator):
             alarm, self.alarm = self.alarm, None
             if alarm is not None:
                 alarm.cancel()
+            rest.clear()
             member.leave(failed=failed)
 
     def idle(self) -> Elements:
