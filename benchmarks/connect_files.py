@@ -7,18 +7,14 @@ By hand: write a file beside the target, have it on the disk, and rename it; rea
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-from side_by_side import console
+from by_hand import Pairs, options
 
 from reactive_runtime import Flow
 from reactive_runtime.connect.files import json_lines, write_json_lines
@@ -65,32 +61,14 @@ def read_by_flow(path: Path, lines: int) -> None:
     json_lines(path).for_each(handle)
 
 
-def seconds(fn: Callable[[Path, int], None], path: Path, lines: int) -> float:
-    begin = time.process_time()
-    fn(path, lines)
-    return time.process_time() - begin
-
-
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--lines", type=int, default=100_000)
-    arguments.add_argument("--pairs", type=int, default=5)
-    options = arguments.parse_args()
-    table = Table("what", "by hand, lines/s", "ours, lines/s", "ours / by hand")
+    given = options(__doc__, "lines", 100_000)
+    pairs = Pairs("lines", given.count, given.pairs)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "values.jsonl"
-        parts = {"write JSON lines": (write_by_hand, write_by_flow), "read JSON lines": (read_by_hand, read_by_flow)}
-        for name, (by_hand, ours) in parts.items():
-            pairs = []
-            for n in range(options.pairs + 1):
-                order = (by_hand, ours) if n % 2 else (ours, by_hand)
-                taken = {fn: seconds(fn, path, options.lines) for fn in order}
-                if n:  # the first pair is to get warm
-                    pairs.append((taken[by_hand], taken[ours]))
-            hand, mine = (statistics.median(pair[at] for pair in pairs) for at in (0, 1))
-            ratio = statistics.median(hand / mine for hand, mine in pairs)
-            table.add_row(name, f"{options.lines / hand:,.0f}", f"{options.lines / mine:,.0f}", f"{ratio:.2f}")
-    console.print(table)
+        both = Path(folder) / "values.jsonl", given.count
+        pairs.compare("write JSON lines", partial(write_by_hand, *both), partial(write_by_flow, *both))
+        pairs.compare("read JSON lines", partial(read_by_hand, *both), partial(read_by_flow, *both))
+    pairs.show()
 
 
 if __name__ == "__main__":

@@ -8,9 +8,7 @@ write a batch, and wait until the broker has it. The settings of the client are 
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -19,10 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from by_hand import Pairs, options
 from confluent_kafka import Consumer, KafkaException, Producer
 from connect.kafka_server import KafkaServer
-from rich.table import Table
-from side_by_side import console
 
 from reactive_runtime import Flow
 from reactive_runtime.connect.kafka import Record, Writer, read, read_lists
@@ -104,21 +101,10 @@ def write_by_demand(server: KafkaServer, topic: str, records: int) -> None:
         Flow.range(records).map(lambda _: TEXT).batch(BATCH).map(writer.append).run()
 
 
-def seconds(fn: Callable[[], object]) -> tuple[float, float]:
-    """By the clock, and of this process: the broker is another one."""
-    HANDLED.clear()
-    wall, process = time.perf_counter(), time.process_time()
-    fn()
-    return time.perf_counter() - wall, time.process_time() - process
-
-
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--records", type=int, default=200_000)
-    arguments.add_argument("--pairs", type=int, default=5)
-    options = arguments.parse_args()
-    records = options.records
-    table = Table("what", "by hand, records/s", "ours, records/s", "ours / by hand", "of process time")
+    given = options(__doc__, "records", 200_000)
+    records = given.count
+    pairs = Pairs("records", records, given.pairs)
     with tempfile.TemporaryDirectory() as folder:
         server = KafkaServer(Path(folder))
         try:
@@ -136,23 +122,15 @@ def main() -> None:
                 ),
             }
             for name, (by_hand, ours) in parts.items():
-                pairs = []
-                for n in range(options.pairs + 1):
-                    taken = {
-                        fn: seconds(lambda fn=fn: fn(server, "both", records))  # type: ignore[misc]
-                        for fn in ((by_hand, ours) if n % 2 else (ours, by_hand))
-                    }
-                    if n:  # the first pair is to get warm
-                        pairs.append((*taken[by_hand], *taken[ours]))
-                hand, mine = (statistics.median(pair[at] for pair in pairs) for at in (0, 2))
-                ratio = statistics.median(pair[0] / pair[2] for pair in pairs)
-                process = statistics.median(pair[1] / pair[3] for pair in pairs)
-                table.add_row(
-                    name, f"{records / hand:,.0f}", f"{records / mine:,.0f}", f"{ratio:.2f}", f"{process:.2f}"
+                pairs.compare(
+                    name,
+                    partial(by_hand, server, "both", records),
+                    partial(ours, server, "both", records),
+                    HANDLED.clear,
                 )
         finally:
             server.close()
-    console.print(table)
+    pairs.show()
 
 
 if __name__ == "__main__":

@@ -8,20 +8,18 @@ the server has confirmed it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nats
+from by_hand import Pairs, options
 from connect.nats_server import NatsServer
-from rich.table import Table
-from side_by_side import console
+from nats.js.errors import NotFoundError
 
 from reactive_runtime import Flow
 from reactive_runtime.connect.jetstream import Message, Writer, read
@@ -80,50 +78,38 @@ def publish_by_demand(server: NatsServer, stream: str, messages: int) -> None:
         Flow.range(messages).map(lambda _: BODY).batch(BATCH).map(writer.append).run()
 
 
-def seconds(fn: Callable[[], object]) -> tuple[float, float]:
-    """By the clock, and of this process: the server is another one."""
-    wall, process = time.perf_counter(), time.process_time()
-    fn()
-    return time.perf_counter() - wall, time.process_time() - process
-
-
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--messages", type=int, default=20_000)
-    arguments.add_argument("--pairs", type=int, default=5)
-    options = arguments.parse_args()
-    messages = options.messages
-    table = Table("what", "by hand, messages/s", "ours, messages/s", "ours / by hand", "of process time")
+    given = options(__doc__, "messages", 20_000)
+    messages = given.count
+    pairs = Pairs("messages", messages, given.pairs)
     with tempfile.TemporaryDirectory() as folder:
         server = NatsServer(Path(folder))
+
+        def emptied() -> None:
+            with suppress(NotFoundError):
+                server.run(server.stream.delete_stream, "S")
+            server.make("S")
+
+        def filled() -> None:
+            emptied()
+            publish_by_hand(server, "S", messages)
+
         try:
-            parts: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
-                "publish, 16 bytes": (publish_by_hand, publish_by_demand),
-                "read and acknowledge, 16 bytes": (read_by_hand, read_by_demand),
-            }
-            for name, (by_hand, ours) in parts.items():
-                pairs = []
-                for n in range(options.pairs + 1):
-                    stream = f"S{n}{name[0]}"
-                    server.make(stream)
-                    if by_hand is read_by_hand:
-                        publish_by_hand(server, stream, messages)
-                    taken = {
-                        fn: seconds(lambda fn=fn, stream=stream: fn(server, stream, messages))  # type: ignore[misc]
-                        for fn in ((by_hand, ours) if n % 2 else (ours, by_hand))
-                    }
-                    server.run(server.stream.delete_stream, stream)
-                    if n:  # the first pair is to get warm
-                        pairs.append((*taken[by_hand], *taken[ours]))
-                hand, mine = (statistics.median(pair[at] for pair in pairs) for at in (0, 2))
-                ratio = statistics.median(pair[0] / pair[2] for pair in pairs)
-                process = statistics.median(pair[1] / pair[3] for pair in pairs)
-                table.add_row(
-                    name, f"{messages / hand:,.0f}", f"{messages / mine:,.0f}", f"{ratio:.2f}", f"{process:.2f}"
-                )
+            pairs.compare(
+                "publish, 16 bytes",
+                partial(publish_by_hand, server, "S", messages),
+                partial(publish_by_demand, server, "S", messages),
+                emptied,
+            )
+            pairs.compare(
+                "read and acknowledge, 16 bytes",
+                partial(read_by_hand, server, "S", messages),
+                partial(read_by_demand, server, "S", messages),
+                filled,
+            )
         finally:
             server.close()
-    console.print(table)
+    pairs.show()
 
 
 if __name__ == "__main__":
