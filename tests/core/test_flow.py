@@ -630,3 +630,17 @@ def test_what_an_operator_is_there_to_drop_can_be_distinguished_from_what_is_los
         "sampled: element 1 dropped, as is wanted",
         "cancelled: element 2 discarded",
     ]
+
+
+@pytest.mark.parametrize(("level", "said"), [("DEBUG", ["cancelled: element 1 discarded"]), ("INFO", [])])
+def test_the_default_handler_logs_each_element_and_flows_are_left(
+    level: str, said: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[object] = []
+    monkeypatch.setattr(hooks_of_core, "_abandoned", left.append)
+    monkeypatch.setattr(hooks_of_core, "active_handler", hooks.log_dropped)
+    flow = Flow.never()
+    with caplog.at_level(level, "reactive_runtime"):
+        hooks_of_core.elements_dropped("cancelled", iter([1, (flow,)]))
+    assert [record.getMessage() for record in caplog.records][:1] == said
+    assert left == [flow]

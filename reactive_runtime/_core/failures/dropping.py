@@ -223,9 +223,16 @@ def abandon(flow: object) -> None:
 
 def elements_dropped(reason: str, elements: Iterable[object], heard: Listeners = (), *, wanted: bool = False) -> None:
     """`element_dropped` for each of them."""
+    if not heard and _none_listens():  # a slow subscriber of a hot source leaves hundreds behind
+        elements = [element for element in elements if isinstance(element, _may_hold_flows)]
     calls = [partial(element_dropped, reason, element, heard, wanted=wanted) for element in elements]
     if calls:
         exits.each(calls)
+
+
+def _none_listens() -> bool:
+    """Whether no one hears of an element that is dropped: it is logged at a level that is switched off."""
+    return active_handler is log_dropped and not counts_drops and not logger.isEnabledFor(logging.DEBUG)
 
 
 def held_dropped(held: Held, reason: str = UNDELIVERED) -> None:
