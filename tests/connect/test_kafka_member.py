@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 from sinks import PATIENCE, Sink, until
 
 from connect.kafka_server import KafkaServer
 from reactive_runtime.connect._elements import last_notes
 from reactive_runtime.connect._kafka.cluster import Cluster
 from reactive_runtime.connect._kafka.member import Member
-from reactive_runtime.connect._kafka.records import Topics
+from reactive_runtime.connect._kafka.records import Topics, rows_of
 from reactive_runtime.connect.kafka import Writer, read
 
 UP = '{"brokers": {"b": {"state":"UP"}}, "cgrp": { "state": "up", "join_state": "steady" }}'
@@ -46,6 +46,15 @@ class Client:
             raise KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
         self.left += "answered, "
         return partitions
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        self.left += "".join(f"commit {each.offset}, " for each in offsets)
+
+    def assignment(self) -> list[TopicPartition]:
+        return [TopicPartition("orders", 0)]
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self.left += "pause, "
 
     def close(self) -> None:
         self.left += f"closed as {self.name}, {len(self.polls)} polls before its time"
@@ -117,6 +126,21 @@ def test_a_member_in_its_place_leaves_at_once() -> None:
     joined.on_assign(client, [])
     joined.leave(failed=False)
     assert client.closed.is_set()
+
+
+def test_a_member_that_waits_for_its_last_commit_takes_no_records() -> None:
+    client = Client()
+    client.name = "me"
+    joined = member(client)
+    [place] = [TopicPartition("orders", 0)]
+    joined.on_assign(client, [place])
+    [row] = rows_of([Message("orders", partition=0, offset=7)], joined.offsets, as_lists=False)
+    [element] = row.elements
+    element.acknowledge()
+    place.offset = 8
+    client.polls = [lambda: None, lambda: joined.on_commit(None, [place])]
+    joined.leave(failed=False)
+    assert client.left == "commit 8, pause, closed as me, 0 polls before its time"
 
 
 def test_a_member_that_no_broker_knows_leaves_at_once() -> None:

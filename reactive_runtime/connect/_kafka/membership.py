@@ -125,12 +125,16 @@ class Membership:
     def last_commit(self) -> bool:
         """Whether the group knows all that is handled."""
         until = primitives.monotonic() + self.of.cluster.timeout
+        quiet = False
         while self.health.failure is None and primitives.monotonic() < until:
             if not self.commits:
                 finished = self.offsets.finished()
                 if not finished:
                     return True
                 self.commit(finished)
+            if not quiet:
+                quiet = True
+                self.consumer.pause(self.consumer.assignment())  # or each poll ends with a record that was fetched
             self.consumer.poll(ANSWER)  # what it brings comes again
         return not self.commits and not self.offsets.finished()
 
