@@ -6,7 +6,8 @@ The imports are small: a process that is killed every second begins every second
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 Handle = Callable[[int], object]
@@ -53,3 +54,27 @@ def of_jetstream(url: str, stream: str, ack_wait: float, handle: Handle) -> None
     with ThreadPoolExecutor(1) as pool:
         flow = read(url, stream, "c", executor=pool, ack_wait=ack_wait)
         run(flow, handle, lambda message: int(message.data))
+
+
+def kept_events(url: str, kept: Path, executor: Executor, **options: Any) -> Any:
+    """The events behind the last one that was handled, as an `AckedFlow`; `kept` has its id in the last line."""
+    from reactive_runtime import Flow
+    from reactive_runtime.connect import AckedFlow, InOrder
+    from reactive_runtime.connect.http import events
+
+    def keep(id: str) -> None:
+        with kept.open("a", encoding="ascii") as file:
+            file.write(f"{id}\n")
+
+    def begin() -> Any:
+        order = InOrder(keep)
+        last = kept.read_text(encoding="ascii").split()[-1:] if kept.exists() else []
+        flow = events(url, executor=executor, last_event_id=last[0] if last else None, **options)
+        return flow.map(lambda event: order.element(event, event.id))
+
+    return AckedFlow(Flow.defer(begin))
+
+
+def of_kept_events(url: str, kept: str, handle: Handle) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        run(kept_events(url, Path(kept), pool), handle, lambda event: int(event.data.split()[0]))

@@ -21,7 +21,7 @@ from connect.jetstream_adapter import jetstream
 from connect.kafka_adapter import kafka
 from connect.postgres_server import PASSWORD, PostgresServer
 from connect.redis_server import RedisServer
-from connect.sse_adapter import sse
+from connect.sse_adapter import sse, sse_kept
 from reactive_runtime.connect import AckedFlow
 from reactive_runtime.connect.postgres_queue import Job, jobs, queue_sql
 from reactive_runtime.connect.redis_streams import Message, read
@@ -234,5 +234,6 @@ ADAPTERS: dict[str, Callable[[Path], AbstractContextManager[Callable[[], Adapter
     "kafka": kafka,
     "jetstream": jetstream,
     "sse": sse,
+    "sse_kept": sse_kept,
 }
 """Each takes an empty folder, starts a server, and gives the maker of descriptions. Without a server it skips."""
