@@ -19,6 +19,7 @@ from reactive_runtime._operators.flow_base import combinator_flow
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime._support.shown import shown
 from reactive_runtime.connect._elements.acked_flow import AckedFlow
+from reactive_runtime.connect._elements.deliveries import check_dead_letters
 from reactive_runtime.connect._jetstream.consumer import Consumer
 from reactive_runtime.connect._jetstream.nats_servers import JetStreamError, Server
 from reactive_runtime.connect._jetstream.publishing import Publishing, is_id
@@ -118,12 +119,7 @@ def read(
         ("reconnect", reconnect, False),
     ):
         seconds_of("read", name, seconds, positive=positive)
-    if max_deliveries is not None:
-        at_least("read", "max_deliveries", 1, max_deliveries)
-    if dead_letters is not None:
-        check_callable("read", "dead_letters", dead_letters)
-    if (max_deliveries is None) != (dead_letters is None):
-        raise ValueError("read: max_deliveries and dead_letters need each other: give both, or none")
+    check_dead_letters("read", max_deliveries, dead_letters)
     config = api.ConsumerConfig(
         name=consumer,
         durable_name=consumer,

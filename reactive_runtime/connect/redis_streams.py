@@ -19,6 +19,7 @@ from reactive_runtime._operators.flow_base import combinator_flow
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime._support.shown import shown
 from reactive_runtime.connect._elements.acked_flow import AckedFlow
+from reactive_runtime.connect._elements.deliveries import check_dead_letters
 from reactive_runtime.connect._redis.group import Group, Message, Reading
 from reactive_runtime.connect._redis.server import Server, leave, text_of
 
@@ -110,12 +111,7 @@ def read(
     at_least("read", "at_most", 1, at_most)
     if claim_after is not None:
         seconds_of("read", "claim_after", claim_after, positive=True)
-    if max_deliveries is not None:
-        at_least("read", "max_deliveries", 1, max_deliveries)
-    if dead_letters is not None:
-        check_callable("read", "dead_letters", dead_letters)
-    if (max_deliveries is None) != (dead_letters is None):
-        raise ValueError("read: max_deliveries and dead_letters need each other: give both, or none")
+    check_dead_letters("read", max_deliveries, dead_letters)
     of = Group(server, stream, group, consumer, start, at_most, claim_after, max_deliveries, dead_letters)
     flow: Flow[Any] = combinator_flow(f"read({stream!r}, {group!r})", partial(Reading, of))
     return AckedFlow(flow.subscribe_on(executor))

@@ -70,7 +70,7 @@ def kept_events(url: str, kept: Path, executor: Executor, **options: Any) -> Any
         order = InOrder(keep)
         last = kept.read_text(encoding="ascii").split()[-1:] if kept.exists() else []
         flow = events(url, executor=executor, last_event_id=last[0] if last else None, **options)
-        return flow.map(lambda event: order.element(event, event.id))
+        return flow.map(lambda event: order.element(event, str(event.id)))
 
     return AckedFlow(Flow.defer(begin))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -19,6 +17,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 from sinks import PATIENCE, until
+
+from connect.server_process import ServerProcess
 
 JARS = Path(__file__).parents[2] / "build" / "servers" / "kafka"
 
@@ -86,7 +86,7 @@ def java() -> list[str]:
     return ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*"]
 
 
-class KafkaServer:
+class KafkaServer(ServerProcess):
     """A broker with its files in `folder`; it survives a kill."""
 
     def __init__(self, folder: Path) -> None:
@@ -100,7 +100,6 @@ class KafkaServer:
         )
         new = ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(self.settings)]
         subprocess.run([*self.java, *new], capture_output=True, check=True)
-        self.process: subprocess.Popen[bytes]
         self.start()
 
     def start(self) -> None:
@@ -125,18 +124,6 @@ class KafkaServer:
             return bool(self.admin.list_topics(timeout=1).brokers)
         except KafkaException:
             return False
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self) -> None:
-        """It answers no more until `go_on`."""
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)  # all of its threads have stopped
-
-    def go_on(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         self.go_on()

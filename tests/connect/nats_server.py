@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import subprocess
 import threading
 import urllib.request
@@ -21,6 +20,7 @@ from nats.js import errors as js_errors
 from sinks import PATIENCE, until
 
 from connect.redis_server import UNPACKED, free_port
+from connect.server_process import ServerProcess
 
 NAME = "reader"
 """The name that the connections of the flows have at the server."""
@@ -34,7 +34,7 @@ def program() -> str:
     return found
 
 
-class NatsServer:
+class NatsServer(ServerProcess):
     """A server with its files in `folder`; it survives a kill."""
 
     def __init__(self, folder: Path, *settings: str, user: str = "") -> None:
@@ -42,7 +42,6 @@ class NatsServer:
         self.settings = settings
         self.port, self.monitor = free_port(), free_port()
         self.url = f"nats://{user}127.0.0.1:{self.port}"
-        self.process: subprocess.Popen[bytes]
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
@@ -69,22 +68,10 @@ class NatsServer:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.monitor}/{what}", timeout=PATIENCE) as answer:
             return json.load(answer)
 
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
     def end(self) -> None:
         """Have it end, with all that it knows on disk: behind a kill, it gives the last acknowledged messages again."""
         self.process.terminate()
         self.process.wait()
-
-    def stop(self) -> None:
-        """It answers no more until `go_on`."""
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)  # all of its threads have stopped
-
-    def go_on(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         self.go_on()

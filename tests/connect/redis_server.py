@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -15,6 +14,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sinks import until
+
+from connect.server_process import ServerProcess
 
 UNPACKED = Path(__file__).parents[2] / "build" / "servers" / "usr"
 NAME = "reader"
@@ -35,7 +36,7 @@ def free_port() -> int:
         return port
 
 
-class RedisServer:
+class RedisServer(ServerProcess):
     """A server with its files in `folder`; it survives a kill."""
 
     def __init__(self, folder: Path, *settings: str) -> None:
@@ -43,7 +44,6 @@ class RedisServer:
         self.settings = settings
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        self.process: subprocess.Popen[bytes]
         self.client: Any = redis.Redis(port=self.port, password=self.password(), retry=Retry(NoBackoff(), 0))
         self.start()
 
@@ -66,18 +66,6 @@ class RedisServer:
             return bool(self.client.ping())
         except redis.ConnectionError:  # it starts, or loads its files
             return False
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self) -> None:
-        """It answers no more until `go_on`."""
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)  # all of its threads have stopped
-
-    def go_on(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         self.client.close()

@@ -25,6 +25,7 @@ if __name__ == "__main__":
 from sinks import PATIENCE, until
 
 from connect.redis_server import free_port
+from connect.server_process import ServerProcess
 from reactive_runtime import Flow
 from reactive_runtime.connect.asgi import Event, EventStream
 
@@ -74,14 +75,13 @@ class Lines:
         await send({"type": "http.response.body", "body": body})
 
 
-class SseServer:
+class SseServer(ServerProcess):
     """The process; it survives a kill."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         file.touch()
         self.port = free_port()
-        self.process: subprocess.Popen[bytes]
         self.start()
 
     def start(self) -> None:
@@ -103,10 +103,6 @@ class SseServer:
     def put(self, lines: list[str]) -> None:
         with self.file.open("a", encoding="ascii") as file:
             file.write("".join(f"{line}\n" for line in lines))
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
 
 def main() -> None:
