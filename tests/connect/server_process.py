@@ -1,4 +1,4 @@
-"""A server in a process of its own, which tests kill, stop and let go on."""
+"""A server in a process of its own: it is killed, stopped, and goes on."""
 
 from __future__ import annotations
 
