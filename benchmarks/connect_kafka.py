@@ -3,7 +3,7 @@
 python benchmarks/connect_kafka.py [--records 200000] [--pairs 5]
 
 By hand: take as many as a batch, handle each, and commit. "each batch" passes a batch as a whole, as `read_lists` does:
-no record can be handled on another thread, or behind the next one. "each by itself" has the guarantees of `read`: each
+no record can be handled on another thread, or behind the next one. "each on its own" has the guarantees of `read`: each
 record has an acknowledgement of its own, for any thread and any order. Written is a batch, with a wait until the broker
 has it. The settings of the client are the same.
 """
@@ -90,7 +90,7 @@ class Passed:
 
 
 def read_each_by_hand(server: KafkaServer, topic: str, records: int) -> None:
-    """Each record is acknowledged by itself; of each partition the lowest offset that is not handled is committed.
+    """Each record is acknowledged on its own; of each partition the lowest offset that is not handled is committed.
 
     It is the quicker of two ways to write it: elements that are made ahead, a batch at a time, cost the garbage
     collector more than they save.
@@ -183,7 +183,7 @@ def main() -> None:
             server.make("both", 4)
             parts: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
                 "write, 16 bytes": (write_by_hand, write_by_demand),
-                "read, each by itself": (read_each_by_hand, read_by_demand),
+                "read, each on its own": (read_each_by_hand, read_by_demand),
                 "read; by hand each batch, which waits": (partial(read_by_hand, waits=True), read_by_demand),
                 "read; by hand each batch, every 50 ms": (partial(read_by_hand, waits=False), read_by_demand),
                 "read_lists; by hand each batch, which waits": (
