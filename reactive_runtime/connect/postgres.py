@@ -88,9 +88,8 @@ def rows(
             while True:
                 try:
                     fetched = cursor.fetchmany(fetch)
-                except psycopg.Error:
-                    raise
                 except Exception as error:  # of `row_factory`, or of a value that the type has not
+                    _raise_if_of_server(error)
                     server.failed(connection, f"a row can't be read, of those from row {given} on", error)
                 given += len(fetched)
                 yield fetched
@@ -247,9 +246,14 @@ def _each(server: Server, connection: Connection, rows: Iterator[tuple[Any, ...]
         for number, row in enumerate(rows):  # noqa: B007  # the error has it
             yield row
     except Exception as error:
-        if isinstance(error, psycopg.Error) and (error.sqlstate or not isinstance(error, psycopg.DataError)):
-            raise  # an error of the server, or of the connection
+        _raise_if_of_server(error)
         server.failed(connection, f"row {number + 1} can't be read", error)
+
+
+def _raise_if_of_server(error: Exception) -> None:
+    """Raise an error of the server, or of the connection: it is not about a value that the client can't read."""
+    if isinstance(error, psycopg.Error) and (error.sqlstate or not isinstance(error, psycopg.DataError)):
+        raise error
 
 
 def _is_empty(row: Any) -> bool:
