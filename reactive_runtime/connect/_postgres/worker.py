@@ -114,6 +114,8 @@ class _Unreadable(Job):
 
     __slots__ = ("_fail",)
 
+    _fail: Callable[[], NoReturn]
+
     def __init__(self, id: int, attempts: int, fail: Callable[[], NoReturn]) -> None:
         for name, value in (("id", id), ("attempts", attempts), ("_fail", fail)):
             object.__setattr__(self, name, value)
@@ -121,7 +123,7 @@ class _Unreadable(Job):
     @property
     def body(self) -> NoReturn:
         """A PostgresError that names the job."""
-        self._fail()
+        raise self._fail()
 
     def __repr__(self) -> str:
         return f"Job(id={self.id!r}, body=unreadable, attempts={self.attempts!r})"
