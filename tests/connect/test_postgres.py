@@ -212,6 +212,30 @@ def test_an_idle_flow_that_is_cancelled_or_dropped_closes_its_connection(server:
         until(lambda: connections(admin) == 0)
 
 
+FORKS = """
+import os, sys
+from sinks import Sink
+from reactive_runtime.connect.postgres import rows
+
+sink = Sink(demand=1)
+rows(sys.argv[1], "SELECT generate_series(1, 9)", fetch=2).subscribe(sink)
+child = os.fork()
+if not child:
+    sink.subscription.cancel()
+    os._exit(0)
+os.waitpid(child, 0)
+sink.subscription.request(9)
+print(len(sink.elements), sink.end)
+"""
+
+
+def test_a_forked_child_leaves_the_connection_to_its_parent(server: PostgresServer, admin: Admin) -> None:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    command = [sys.executable, "-c", FORKS, server.conninfo]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
+    assert done.stdout == "9 ('on_complete',)\n", done.stderr
+
+
 def test_a_loop_that_is_left_closes_its_connection(server: PostgresServer, admin: Admin) -> None:
     for _ in rows(server.conninfo, COUNTED):
         break
