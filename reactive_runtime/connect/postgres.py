@@ -19,7 +19,14 @@ from reactive_runtime._operators.flow_base import as_flow, combinator_flow
 from reactive_runtime._spec import Publisher
 from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime.connect._postgres.connection import Connection, PostgresError, Server, identifier
-from reactive_runtime.connect._postgres.copying import Copying, each_row, inner_query, set_types, types_of
+from reactive_runtime.connect._postgres.copying import (
+    Copying,
+    each_row,
+    inner_query,
+    raise_if_of_server,
+    set_types,
+    types_of,
+)
 from reactive_runtime.connect._postgres.flows import Sink, Source
 
 # isort: split
@@ -85,9 +92,8 @@ def rows(
             while True:
                 try:
                     fetched = cursor.fetchmany(fetch)
-                except psycopg.Error:
-                    raise
                 except Exception as error:  # of `row_factory`, or of a value that the type has not
+                    raise_if_of_server(error)
                     server.failed(connection, f"a row can't be read, of those from row {given} on", error)
                 given += len(fetched)
                 yield fetched

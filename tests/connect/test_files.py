@@ -12,7 +12,7 @@ import traceback
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -177,8 +177,10 @@ def test_a_line_that_is_too_long_is_named(
 ) -> None:
     monkeypatch.setattr(text, "PORTION", portion)
     url = put(str(tmp_path / "a.txt"), data)
-    error = failure(lines(url, at_most=7))
-    assert f"lines: {url}: line {number} has more than 7 bytes" in str(error)
+    sink = Sink()
+    lines(url, at_most=7).subscribe(sink)
+    assert sink.elements == data.decode().split("\n")[: number - 1]
+    assert f"lines: {url}: line {number} has more than 7 bytes" in str(sink.error)
     assert got(lines(url, at_most=8)) == data.decode().split()
 
 
@@ -193,8 +195,10 @@ def test_a_line_without_end_needs_no_more_memory_than_its_bound(fs: type[Failing
 def test_bytes_that_are_no_text_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
     monkeypatch.setattr(text, "PORTION", portion)
     url = put(str(tmp_path / "a.txt"), b"abc\nde\xff\nf\n")
-    error = failure(lines(url))
-    assert f"{url}: line 2 is no utf-8, at its byte 3 (invalid start byte)" in str(error)
+    sink = Sink()
+    lines(url).subscribe(sink)
+    assert sink.elements == ["abc"]
+    assert f"{url}: line 2 is no utf-8, at its byte 3 (invalid start byte)" in str(sink.error)
 
 
 def test_the_file_is_read_by_portions_on_demand(fs: type[FailingFileSystem]) -> None:
@@ -551,6 +555,7 @@ def test_no_column_of_a_row_is_lost(tmp_path: Path, write: Callable[..., Flow[in
 
 
 LATE = datetime(2020, 1, 1, 5, 6, 7, 123_456)
+EAST = timezone(timedelta(hours=5))
 LOSSES: list[tuple[Any, Any, Any]] = [
     (pa.int64(), 1, 1.5),
     (pa.int8(), 1.0, Decimal("1.5")),
@@ -560,6 +565,9 @@ LOSSES: list[tuple[Any, Any, Any]] = [
     (pa.date64(), datetime(2020, 1, 1), LATE),
     (pa.timestamp("s"), LATE.replace(microsecond=0), LATE),
     (pa.timestamp("ms", "UTC"), LATE.replace(microsecond=1_000, tzinfo=UTC), LATE.replace(tzinfo=UTC)),
+    (pa.timestamp("us"), LATE.replace(tzinfo=UTC), LATE.replace(tzinfo=EAST)),
+    (pa.timestamp("ms"), LATE.replace(microsecond=0), LATE.replace(microsecond=0, tzinfo=EAST)),
+    (pa.time64("us"), LATE.time(), LATE.time().replace(tzinfo=EAST)),
     (pa.time32("s"), LATE.time().replace(microsecond=0), LATE.time()),
     (pa.duration("s"), timedelta(seconds=-1), timedelta(seconds=1.5)),
     (pa.struct([("a", pa.int64())]), {"a": 1}, {"a": 1, "b": 2}),

@@ -436,8 +436,42 @@ def test_a_redirect_leaves_no_secret_in_the_log(pool: ThreadPoolExecutor, caplog
     server.done()
 
 
+def test_a_body_of_gzip_comes_whole_or_fails(pool: ThreadPoolExecutor) -> None:
+    """All of its members; it fails behind what has come where it is cut off, and where it is no gzip."""
+    asked, packed = {"Accept-Encoding": "gzip"}, gzip.compress(b"one\n" * 100_000)
+    outcomes: list[tuple[bytes, int, type[Exception] | None, str]] = [
+        (packed + gzip.compress(b"two\n"), 100_001, None, ""),
+        (packed[:-3], 100_000, httpx.RemoteProtocolError, "before the end of the gzip body"),
+        (b"no gzip", 0, httpx.DecodingError, "the body is not in the encoding that the server says"),
+        (b"", 0, None, ""),
+    ]
+    for data, count, kind, text in outcomes:
+        server, sink = Scripted(answer(data, more="Content-Encoding: gzip\r\n")), Sink()
+        lines(server.url, executor=pool, headers=asked).subscribe(sink)
+        assert sink.wait().signals[-1][0] == ("on_complete" if kind is None else "on_error")
+        assert len(sink.elements) == count
+        assert kind is None or (type(sink.error) is kind and text in str(sink.error))
+        server.done()
+
+
+def test_events_out_of_gzip_that_is_cut_off_connect_anew(pool: ThreadPoolExecutor) -> None:
+    packed = gzip.compress(b"data: x\n\n")[:-8]
+    server = Scripted(stream(packed, more="Content-Encoding: gzip\r\n"), answer(b"", status="204 No Content"))
+    flow = events(server.url, executor=pool, retry=0.1, headers={"Accept-Encoding": "gzip"})
+    assert [event.data for event in all_of(flow)] == ["x"]
+    server.done()
+
+
+def test_a_redirect_to_another_scheme_is_named(pool: ThreadPoolExecutor) -> None:
+    server = Scripted(answer(b"", status="302 Found", more="Location: ftp://me:cr3t@localhost/\r\n"))
+    error = failure(body(server.url, executor=pool))
+    assert "where the server redirects to" in str(error)
+    assert "cr3t" not in shown(error)
+    server.done()
+
+
 def test_a_header_that_cannot_be_sent_is_not_shown(pool: ThreadPoolExecutor) -> None:
-    for value in ("cr3t\n", " cr3t", "cr\r\n3t"):
+    for value in ("cr3t\n", " cr3t", "cr\r\n3t", "cr3té"):
         with pytest.raises(
             ValueError, match="body: the value of the header 'Authorization' has a line break"
         ) as raised:

@@ -303,6 +303,19 @@ def test_elements_that_no_code_has_any_more_close_the_connection(
     until(lambda: server.pending(stream) == 2)
 
 
+def test_elements_of_a_flow_that_has_failed_close_its_connection(
+    server: NatsServer, stream: str, pool: ThreadPoolExecutor
+) -> None:
+    server.fill(stream, range(1))
+    sink = Sink(demand=2)
+    reading(server, stream, pool).elements().subscribe(sink)
+    sink.wait_for(1)
+    server.run(server.stream.delete_consumer, stream, "c")
+    sink.wait()
+    del sink
+    until(lambda: gc.collect() >= 0 and server.connections() == 0)
+
+
 def test_a_handler_that_fails_refuses_its_message(server: NatsServer, stream: str, pool: ThreadPoolExecutor) -> None:
     server.fill(stream, range(10))
     with pytest.raises(ZeroDivisionError):
@@ -767,6 +780,16 @@ def test_a_message_that_is_refused_is_named(server: NatsServer, stream: str) -> 
     server.run(server.stream.update_stream, name=stream, subjects=[stream, f"{stream}.*"], max_msg_size=100)
     with Writer(server.url, stream) as to, pytest.raises(JetStreamError, match=r"element 2 is not taken: .*maximum"):
         to.append([b"1", b"2", b"3" * 200, b"4"])
+
+
+def test_a_stream_that_is_full_is_named(server: NatsServer, stream: str) -> None:
+    full = api.DiscardPolicy.NEW
+    server.run(server.stream.update_stream, name=stream, subjects=[stream], max_msgs=1, discard=full)
+    with (
+        Writer(server.url, stream) as to,
+        pytest.raises(JetStreamError, match=r"element 1 .*.*; look at its limits.*exceeded"),
+    ):
+        to.append([b"1", b"2"])
 
 
 def test_a_writer_whose_functions_fail_sends_nothing(server: NatsServer, stream: str) -> None:

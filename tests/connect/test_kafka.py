@@ -860,16 +860,20 @@ def test_a_record_that_is_too_large_is_named(server: KafkaServer, topic: str, po
 def test_a_topic_that_is_missing_is_named_by_the_writer(server: KafkaServer) -> None:
     with (
         Writer(server.servers, "nowhere", key=lambda _: "a key", timeout=2) as to,
-        pytest.raises(KafkaException, match=r"Writer\('nowhere' at 127.0.0.1.*key b?'a key'"),
+        pytest.raises(KafkaException, match=r"Writer\('nowhere' at 127.0.0.1.*key b?'a key'.*make the topic") as raised,
     ):
         to.append(["1"])
+    assert raised.value.args[0].code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 def test_a_writer_whose_function_fails_sends_nothing(server: KafkaServer, topic: str) -> None:
     with Writer(server.servers, topic, value=lambda n: str(1 // n)) as to, pytest.raises(ZeroDivisionError):
         to.append([3, 2, 0])
-    with Writer(server.servers, topic) as to, pytest.raises(TypeError):
+    with Writer(server.servers, topic, key=lambda _: "k") as to, pytest.raises(TypeError) as raised:
         to.append(["1", object()])
+    [note] = raised.value.__notes__
+    assert f"Writer({topic!r} at {server.servers}): the value <object" in note
+    assert "with the key 'k' can't be sent; those before it may be there" in note
     assert [value for _, value in server.values(topic)[0]] == [b"1"]
 
 

@@ -212,6 +212,30 @@ def test_an_idle_flow_that_is_cancelled_or_dropped_closes_its_connection(server:
         until(lambda: connections(admin) == 0)
 
 
+FORKS = """
+import os, sys
+from sinks import Sink
+from reactive_runtime.connect.postgres import rows
+
+sink = Sink(demand=1)
+rows(sys.argv[1], "SELECT generate_series(1, 9)", fetch=2).subscribe(sink)
+child = os.fork()
+if not child:
+    sink.subscription.cancel()
+    os._exit(0)
+os.waitpid(child, 0)
+sink.subscription.request(9)
+print(len(sink.elements), sink.end)
+"""
+
+
+def test_a_forked_child_leaves_the_connection_to_its_parent(server: PostgresServer, admin: Admin) -> None:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    command = [sys.executable, "-c", FORKS, server.conninfo]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
+    assert done.stdout == "9 ('on_complete',)\n", done.stderr
+
+
 def test_a_loop_that_is_left_closes_its_connection(server: PostgresServer, admin: Admin) -> None:
     for _ in rows(server.conninfo, COUNTED):
         break
@@ -321,6 +345,7 @@ def test_errors_of_the_client_name_the_server_and_the_row(server: PostgresServer
     flows: list[tuple[Flow[Any], str]] = [
         (rows(conninfo, "SELECT 1 AS m", row_factory=class_row(_Row)), "a row can't be read, of those from row 0 on"),
         (rows(f"{conninfo}?client_encoding=latin1", "SELECT '€'"), "the call failed: 'latin-1' codec can't encode"),
+        (rows(conninfo, infinite, fetch=2), "a row can't be read, of those from row 2 on: .*'infinity"),
         (copy_out(conninfo, text, types=["int8"]), "row 2 can't be read: invalid literal for int"),
         (copy_out(conninfo, infinite, types=["timestamptz"]), "row 2 can't be read: .*'infinity"),
         (copy_out(conninfo, "SELECT 1", types=["nonsense"]), r"types must be names of .*, not \('nonsense',\)"),
@@ -634,6 +659,24 @@ def test_a_poison_message_goes_to_the_dead_letters(
     assert list(flow.acknowledge().take(29)) == [n for n in range(1, 31) if n != 13]
     assert [(letter.element.body, str(letter.error)) for letter in letters] == [(13, "poison")]
     until(lambda: left(admin) == [])
+
+
+@pytest.mark.parametrize(
+    "body", ["'1' || repeat('0', 5000)", "repeat('[', 3000) || repeat(']', 3000)"], ids=["digits", "brackets"]
+)
+def test_a_body_that_cannot_be_read_is_a_dead_letter(
+    server: PostgresServer, admin: Admin, pool: ThreadPoolExecutor, body: str
+) -> None:
+    """The jobs that were claimed with it go on; without a place for letters, the error names server and job."""
+    admin.execute(f"INSERT INTO jobs (body) VALUES ('1'), (({body})::jsonb), ('3')")
+    with pytest.raises(PostgresError, match=rf"at 127.0.0.1:{server.port}/postgres: the body of job 2 can't be read: "):
+        jobs(server.conninfo, "jobs", pool).map(lambda job: job.body).acknowledge().run(timeout=PATIENCE)
+    letters: list[Any] = []
+    flow = jobs(server.conninfo, "jobs", pool)
+    done = flow.on_error_continue(lambda one: one.map(lambda job: job.body), letters.append).acknowledge()
+    assert list(done.take(1)) == [3]
+    assert [str(letter.element) for letter in letters] == ["Job(id=2, body=unreadable, attempts=2)"]
+    until(lambda: one(admin, "SELECT count(*) FROM jobs") == 0)
 
 
 def test_a_job_that_fails_is_free_again(server: PostgresServer, admin: Admin, pool: ThreadPoolExecutor) -> None:

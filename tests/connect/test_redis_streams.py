@@ -733,6 +733,7 @@ def test_a_group_that_is_deleted_fails_the_flow(server: RedisServer, stream: str
     with pytest.raises(redis.ResponseError, match=r"(?s)NOGROUP|UNBLOCKED") as raised:
         raise error_of(sink)
     assert f"{stream!r} at 127.0.0.1" in str(raised.value)
+    assert "a new subscription makes them again" in str(raised.value)
     closed(server)
 
 

@@ -1,8 +1,8 @@
 """Values that a column can't hold whole, and that pyarrow would change without an error.
 
 The problem: with a schema, pyarrow writes 1.5 into a column of integers as 1, a time with microseconds into a column of
-seconds without them, a float that is too large as infinity, and a mapping without the keys that a struct has not. The
-schema is the user's, or that of the first rows.
+seconds without them, a time of another zone into a column without zones as one of UTC, a float that is too large as
+infinity, and a mapping without the keys that a struct has not. The schema is the user's, or that of the first rows.
 
 The answer: before a batch is made, look at the values of the columns whose type may lose something. Rounding to the
 nearest float of a narrower type is no loss: it is what such a column is for.
@@ -40,7 +40,8 @@ def loses(kind: Any) -> Loses | None:
     if types.is_date(kind):
         return _time_of_day
     if types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
-        return _finer_than(STEPS[kind.unit]) if kind.unit in STEPS else None
+        finer = _finer_than(STEPS[kind.unit]) if kind.unit in STEPS else None
+        return finer if types.is_duration(kind) or getattr(kind, "tz", None) else _zone_or(finer)
     return _of_parts(kind)
 
 
@@ -89,6 +90,16 @@ def _too_large(largest: float) -> Loses:
 
 def _time_of_day(value: Any) -> bool:
     return isinstance(value, datetime) and value.time() != time.min
+
+
+def _zone_or(finer: Loses | None) -> Loses:
+    """Of a column without a time zone: of a time elsewhere pyarrow keeps neither the zone nor the hour."""
+
+    def loses_zone(value: Any) -> bool:
+        elsewhere = isinstance(value, datetime | time) and bool(value.utcoffset())
+        return elsewhere or (finer is not None and finer(value))
+
+    return loses_zone
 
 
 def _finer_than(step: int) -> Loses:

@@ -42,31 +42,41 @@ class Text:
                 if block and not end:
                     held.append(block)
                     if sum(map(len, held)) > self.at_most:
-                        self.too_long(number)
+                        place.fail(self.too_long(number))
                     continue
                 whole = b"".join([*held, block[:end]])
                 held = [block[end:]] if len(block) > end else []
-                if len(whole) > self.at_most:
-                    for at, line in enumerate(whole.split(b"\n"), number):
-                        if len(line) > self.at_most:
-                            self.too_long(at)
                 if whole:
-                    yield number, self.decoded(whole, encoding, number)
+                    good, wrong = self.decoded(whole, encoding, number)
+                    yield number, good
+                    if wrong:
+                        place.fail(wrong)
                     encoding = "utf-8" if encoding == "utf-8-sig" else encoding  # the mark is at the beginning only
                     number += whole.count(b"\n")
                 if not block:
                     return
 
-    def decoded(self, whole: bytes, encoding: str, number: int) -> str:
+    def decoded(self, whole: bytes, encoding: str, number: int) -> tuple[str, str]:
+        """The text of the lines before one that is malformed, and what is wrong with that one."""
+        wrong = ""
+        if len(whole) > self.at_most:
+            begin = 0
+            for at, line in enumerate(whole.split(b"\n"), number):
+                if len(line) > self.at_most:
+                    whole, wrong = whole[:begin], self.too_long(at)
+                    break
+                begin += len(line) + 1
         try:
-            return whole.decode(encoding)
+            return whole.decode(encoding), wrong
         except UnicodeDecodeError as error:
-            number += whole.count(b"\n", 0, error.start)
-            at = error.start - whole.rfind(b"\n", 0, error.start)
-            self.place.fail(f"line {number} is no {self.encoding}, at its byte {at} ({error.reason})")
+            begin = whole.rfind(b"\n", 0, error.start) + 1
+            number += whole.count(b"\n", 0, begin)
+            wrong = f"line {number} is no {self.encoding}, at its byte {error.start - begin + 1} ({error.reason})"
+            return whole[:begin].decode(encoding), wrong
 
-    def too_long(self, number: int) -> None:
-        self.place.fail(f"line {number} has more than {self.at_most} bytes; give at_most for longer ones")
+    def too_long(self, number: int) -> str:
+        """The message for a line that is too long."""
+        return f"line {number} has more than {self.at_most} bytes; give at_most for longer ones"
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Each line without its end, and its number."""

@@ -6,6 +6,7 @@ body, and takes no thread. A blocking read of httpx can't be interrupted, and is
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
@@ -28,6 +29,9 @@ except ImportError as error:
     raise MissingDependencyError("HTTP needs httpx: pip install 'reactive-runtime[http]'") from error
 
 __all__ = ["Requests"]
+
+CHUNK: Final = 1 << 16
+"""Bytes that come out of gzip at once, at most."""
 
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 
@@ -121,7 +125,7 @@ class Requests:
                 f"{self.title}: the server sent the body with the content-encoding {shown(', '.join(coded))}, for which"
                 " it was not asked: look at the server, or ask for one encoding with the header `accept-encoding`"
             )
-        chunks: Any = response.aiter_bytes()  # it is a generator
+        chunks: Any = _members(response) if coded == ["gzip"] else response.aiter_bytes()  # it is a generator
         return aclosing(chunks)
 
     def check(self, response: httpx.Response, only: int | None = None) -> None:
@@ -159,6 +163,29 @@ class Requests:
             raise
 
 
+async def _members(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The body out of gzip. httpx gives the first of several members only, and does not notice where one is cut off."""
+    unpack, chunk = _gunzip(), b""
+    raw: Any = response.aiter_raw()  # a generator
+    async with aclosing(raw) as packed:
+        async for some in packed:
+            data = some
+            while data or len(chunk) == CHUNK:
+                unpack = _gunzip() if unpack.eof else unpack
+                try:
+                    chunk = unpack.decompress(data, CHUNK)
+                except zlib.error as error:
+                    raise httpx.DecodingError(str(error)) from error
+                if chunk:
+                    yield chunk
+                data = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+    if response.num_bytes_downloaded and not unpack.eof:
+        raise httpx.RemoteProtocolError("peer closed connection before the end of the gzip body")
+
+
+_gunzip: Final = partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)
+
+
 def _tokens(header: str) -> list[str]:
     """The names in a header that is a list, without their parameters."""
     names = (part.partition(";")[0].strip().lower() for part in header.split(","))
@@ -190,9 +217,10 @@ def _headers(operator: str, headers: Mapping[str, str] | None) -> dict[str, str]
     for name, value in (headers or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"{operator}: headers must be of str, not {instead(name)}: {instead(value)}")
-        if not value.isprintable() or value != value.strip():
+        if not value.isprintable() or not value.isascii() or value != value.strip():
             raise ValueError(
-                f"{operator}: the value of the header {name!r} has a line break, or spaces around it; it is not shown"
+                f"{operator}: the value of the header {name!r} has a line break, spaces around it, or a character"
+                " that is not ASCII; it is not shown"
             )
     return {name.lower(): value for name, value in (headers or {}).items()}
 
@@ -231,6 +259,10 @@ def _advice(error: httpx.HTTPError) -> str:
         return "the server did not answer in time; see whether it hangs, or give it more"
     if isinstance(error, httpx.TooManyRedirects):
         return "look at the URL"
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return "look at where the server redirects to"
+    if isinstance(error, httpx.DecodingError):
+        return "the body is not in the encoding that the server says"
     if isinstance(error, httpx.ConnectError):
         return "see whether the server runs"
     return "the connection broke; see the server's log, and that of a proxy between"

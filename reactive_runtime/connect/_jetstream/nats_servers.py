@@ -31,6 +31,9 @@ BETWEEN: Final = 0.25
 
 SCHEMES: Final = ("nats", "tls", "ws", "wss")
 
+STORE_FAILED: Final = 10077
+"""The code of an error: a limit of the stream says no, as that of its messages."""
+
 new_replies: Final[Callable[[Client], str]] = methodcaller("new_inbox")
 """Makes a new subject for replies."""
 
@@ -190,6 +193,8 @@ class Server:
         """The meaning of an error of JetStream, and a way to mend it."""
         if isinstance(error, js_errors.NotFoundError | js_errors.NoStreamResponseError):
             return "there is no such stream, or it was deleted; make it, as with `nats stream add`"
+        if isinstance(error, js_errors.ServiceUnavailableError) and error.err_code == STORE_FAILED:
+            return "the stream does not take it; look at its limits, as with `nats stream info`"
         if isinstance(error, js_errors.ServiceUnavailableError | errors.NoRespondersError):
             return "JetStream does not answer; start the server with -js, and look at the permissions of the user"
         if isinstance(error, errors.TimeoutError | TimeoutError):

@@ -31,8 +31,12 @@ class Session(Link):
         with self._lock:
             arrived, self._arrived = self._arrived, deque()
             self._open += len(arrived)
-            failed = self._failed
-        if failed is not None and not arrived:
+            failed = None
+            if (
+                not arrived
+            ):  # the loop keeps the session: with the error it would keep elements, which are in its frames
+                failed, self._failed = self._failed, None
+        if failed is not None:
             raise failed
         return arrived
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from reactive_runtime._core.failures.assembly import add_note
 from reactive_runtime._core.runtime import primitives
 from reactive_runtime._support.shown import shown
 from reactive_runtime.connect._kafka.cluster import Cluster, Health
@@ -50,6 +51,7 @@ class _Sender:
 
     def __init__(self, cluster: Cluster) -> None:
         self.health = Health(cluster.timeout)
+        self.title = cluster.title
         self.failed: list[tuple[KafkaError, Any]] = []  # the errors and keys of records
         own = {
             "acks": "all",
@@ -59,7 +61,9 @@ class _Sender:
             "message.timeout.ms": int(cluster.timeout * 1_000),
             "on_delivery": self.told,
         }
-        self.producer: Any = cluster.make(Producer, {}, own)
+        # A topic that is missing is an error of its own, if the client does not wait for longer than the records may.
+        missing = {"topic.metadata.propagation.max.ms": int(cluster.timeout * 500)}
+        self.producer: Any = cluster.make(Producer, missing, own)
 
     def told(self, error: KafkaError | None, message: Any) -> None:
         """The fate of a record; inside of a call of the client."""
@@ -68,7 +72,8 @@ class _Sender:
 
     def send(self, topic: str, records: Sequence[Outgoing]) -> None:
         """Send them, and wait for the answers. The errors are in `failed`."""
-        produce, key = self.producer.produce, None
+        produce = self.producer.produce
+        value = key = None
         try:
             for value, key, headers in records:
                 while True:
@@ -82,6 +87,10 @@ class _Sender:
                         self.producer.poll(ROOM)
         except KafkaException as error:  # as where it is too large
             self.failed.append((error.args[0], key))
+        except Exception as error:  # it is neither bytes nor text
+            what = f"the value {shown(value)} with the key {shown(key)} can't be sent; those before it may be there"
+            add_note(error, f"{self.title}: {what}")
+            raise
         finally:
             self.producer.flush()  # `message.timeout.ms` ends it
 

@@ -80,6 +80,7 @@ class Writer:
         Raises:
             KafkaException: The brokers can't be reached, or refuse a record: the first of them is named by its key.
                 Those before it may be there, and some behind it too.
+            TypeError: A key or a value is neither bytes nor str: a note names it. Those before it may be there.
             Exception: The error of `key`, `value` or `headers`; then nothing is sent.
         """
         key, value, headers = self._key, self._value, self._headers

@@ -116,7 +116,7 @@ class Server:
             connection = Connection.connect(**self._parts, autocommit=autocommit)
         except psycopg.Error as cause:
             self.fail("can't connect; start the server, or mend host, port, database, user or password", cause)
-        connection.stopped = stopped
+        connection.stopped, connection.process = stopped, os.getpid()
         if (version := connection.info.server_version // 10000) < LEAST_VERSION:
             connection.leave()
             self.fail(f"it is of version {version}, and {LEAST_VERSION} or newer is needed")
@@ -137,6 +137,9 @@ class Connection(psycopg.Connection[Any]):
     stopped: Callable[[], object] = staticmethod(lambda: False)
     """Whether to leave a call that waits. For the one who uses the connection."""
 
+    process: int = 0
+    """The one that has opened it."""
+
     was_stopped: bool = False
     """Whether a call has been left: its transaction, or pipeline, is no use any more."""
 
@@ -153,6 +156,8 @@ class Connection(psycopg.Connection[Any]):
         """Close it. If a call was left, have the server end its query. A COPY ends with the connection."""
         if self.closed:
             return
+        if self.process != os.getpid():
+            _cut_off(self.pgconn.socket)
         try:
             if self.was_stopped and self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                 with suppress(psycopg.Error):
@@ -168,6 +173,13 @@ class Connection(psycopg.Connection[Any]):
         thread = primitives.Thread(target=_quietly, args=(self.pgconn.get_cancel().cancel,), daemon=True)
         thread.start()
         thread.join(ENDING)
+
+
+def _cut_off(socket: int) -> None:
+    """Have what a forked child says on its parent's connection go nowhere: the server would end the session."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, socket)
+    os.close(nowhere)
 
 
 def _quietly(call: Callable[[], object]) -> None:

@@ -49,9 +49,14 @@ def each_row(server: Server, connection: Connection, rows: Iterator[tuple[Any, .
         for number, row in enumerate(rows):  # noqa: B007  # the error has it
             yield row
     except Exception as error:
-        if isinstance(error, psycopg.Error) and (error.sqlstate or not isinstance(error, psycopg.DataError)):
-            raise  # an error of the server, or of the connection
+        raise_if_of_server(error)
         server.failed(connection, f"row {number + 1} can't be read", error)
+
+
+def raise_if_of_server(error: Exception) -> None:
+    """Raise an error of the server, or of the connection: it is not about a value that the client can't read."""
+    if isinstance(error, psycopg.Error) and (error.sqlstate or not isinstance(error, psycopg.DataError)):
+        raise error
 
 
 def _is_empty(row: Any) -> bool:

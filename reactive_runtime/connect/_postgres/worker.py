@@ -22,8 +22,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.runtime import primitives
@@ -33,7 +34,8 @@ from reactive_runtime.connect._postgres.connection import Connection, Server, St
 # isort: split
 import psycopg
 from psycopg import sql
-from psycopg.pq import TransactionStatus
+from psycopg.adapt import Loader
+from psycopg.pq import Format, TransactionStatus
 
 __all__ = ["CHANNEL", "TABLE", "Job", "Statements", "Worker"]
 
@@ -97,13 +99,59 @@ class Job:
 
     Args:
         id: Its number in the table.
-        body: The element that was put in.
+        body: The element that was put in. To ask for one that the client can't read, as a number of 5,000 digits,
+            raises a `PostgresError` that names the job.
         attempts: How often a worker has claimed it, this time included.
     """
 
     id: int
     body: Any
     attempts: int
+
+
+class _Unreadable(Job):
+    """A job whose body the client can't read: who asks for the body gets the error, and the other jobs go on."""
+
+    __slots__ = ("_fail",)
+
+    _fail: Callable[[], NoReturn]
+
+    def __init__(self, id: int, attempts: int, fail: Callable[[], NoReturn]) -> None:
+        for name, value in (("id", id), ("attempts", attempts), ("_fail", fail)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def body(self) -> NoReturn:
+        """A PostgresError that names the job."""
+        raise self._fail()
+
+    def __repr__(self) -> str:
+        return f"Job(id={self.id!r}, body=unreadable, attempts={self.attempts!r})"
+
+
+class _Reader(Loader):
+    """Reads a body as the client does; one that it can't read becomes the error."""
+
+    reads: Callable[[int, Any], Any]
+    """The class of the client's loader."""
+
+    def __init__(self, oid: int, context: Any = None) -> None:
+        super().__init__(oid, context)
+        self._load = type(self).reads(oid, context).load
+
+    def load(self, data: Any) -> Any:
+        """See `psycopg.adapt.Loader.load`."""
+        try:
+            return self._load(data)
+        except Exception as error:  # a number with too many digits, or too many brackets
+            return _BodyError(error)
+
+
+class _BodyError:
+    """In the place of a body: why it can't be read."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 class Statements:
@@ -142,6 +190,10 @@ class Worker:
         """Become a worker."""
         connection = self.connection
         connection.autocommit = True
+        for name in ("json", "jsonb"):
+            known = connection.adapters.types[name]
+            reads = connection.adapters.get_loader(known.oid, Format.TEXT)
+            connection.adapters.register_loader(known.oid, type("_Reader", (_Reader,), {"reads": reads}))
         found = connection.execute("SELECT to_regclass(%s)::oid", [self.queue.quoted]).fetchone()
         if found is None or found[0] is None:
             self.server.fail(f"there is no table {self.queue.table}; make it with queue_sql")
@@ -158,11 +210,17 @@ class Worker:
 
     def claim(self, n: int) -> list[Job]:
         """Claim up to `n` jobs."""
-        claimed = [Job(*row) for row in self.connection.execute(self.queue.claim, [n, self._number])]
+        claimed = [self._job(*row) for row in self.connection.execute(self.queue.claim, [n, self._number])]
         self._dry = not claimed
         with self._lock:
             self._open += len(claimed)
         return sorted(claimed, key=attrgetter("id"))
+
+    def _job(self, id: int, body: Any, attempts: int) -> Job:
+        if isinstance(body, _BodyError):
+            what = f"the body of job {id} can't be read"
+            return _Unreadable(id, attempts, partial(self.server.fail, what, body.error))
+        return Job(id, body, attempts)
 
     def may_claim(self, due: bool) -> bool:
         """Whether there may be a job: if there was none, wait a little while for a notification, unless one is due."""

@@ -76,7 +76,7 @@ def _advice(error: redis.RedisError) -> str:
         return "look at the user and the password in the URL, and at what the server allows the user"
     if isinstance(error, redis.ConnectionError | redis.TimeoutError):
         return "see whether the server runs; a `retry` subscribes again, and begins with what was not acknowledged"
-    if "NOGROUP" in text:
+    if "NOGROUP" in text or "UNBLOCKED" in text:
         return "the stream or its group was deleted; a new subscription makes them again"
     return "this needs Redis 6.2 or later" if "unknown command" in text or "syntax" in text else "see the server's log"
 
