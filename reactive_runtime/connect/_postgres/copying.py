@@ -12,7 +12,7 @@ from reactive_runtime.connect._postgres.connection import Connection, Server
 import psycopg
 from psycopg import sql
 
-__all__ = ["Copying", "each_row", "inner_query", "set_types", "types_of"]
+__all__ = ["Copying", "each_row", "inner_query", "raise_if_of_server", "set_types", "types_of"]
 
 NO_ROWS: Final = (str, bytes, bytearray, Mapping, Set)
 """Of these psycopg would write the characters, the keys, or the members in any order."""
