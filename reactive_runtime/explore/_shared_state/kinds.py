@@ -166,7 +166,7 @@ _TRUSTED: Final = _words(
     " _functools operator _operator weakref _weakref _weakrefset contextlib logging enum"
     " dataclasses inspect traceback warnings unittest string numbers time _sre re datetime _datetime"
     " fractions uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
-    " pytest _pytest pluggy hypothesis greenlet"
+    " pytest _pytest pluggy hypothesis greenlet multiprocessing _multiprocessing"
 )
 """Modules that control their own state, have none that is a program's, or whose threads the explorer controls."""
 
@@ -175,7 +175,7 @@ _TRUSTED_INNER: Final = ("collections.abc", "_collections_abc", "reactive_runtim
 _FILE_MODULES: Final = _words("_io io posix nt os pathlib shutil tempfile genericpath glob fileinput")
 _OUTSIDE_MODULES: Final = _words(
     "sqlite3 _sqlite3 socket _socket ssl _ssl select subprocess _posixsubprocess mmap dbm _dbm _gdbm shelve"
-    " multiprocessing _multiprocessing ctypes _ctypes urllib http ftplib smtplib"
+    " ctypes _ctypes urllib http ftplib smtplib"
 )
 _SETTINGS: Final = _words("sys gc")
 """Modules with pairs of functions, of which one gets what the other sets."""
@@ -458,7 +458,7 @@ class Kinds:
 def _outside_of(module: str) -> str:
     """The place outside of the program that a module works on."""
     name = module.strip("_")
-    return _OF_PROCESSES if name in ("subprocess", "posixsubprocess", "multiprocessing") else f"·{name}"
+    return _OF_PROCESSES if name in ("subprocess", "posixsubprocess") else f"·{name}"
 
 
 def is_heap(cls: type) -> bool:

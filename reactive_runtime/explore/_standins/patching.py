@@ -20,6 +20,7 @@ import datetime
 import functools
 import gc
 import logging
+import multiprocessing
 import os
 import queue
 import sys
@@ -39,7 +40,7 @@ from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted
 from reactive_runtime.explore._shared_state.kinds import module_of, names_of
-from reactive_runtime.explore._standins import conditions, instrumented, living, threads
+from reactive_runtime.explore._standins import between_processes, conditions, instrumented, living, processes, threads
 
 __all__ = ["READ", "installed"]
 
@@ -115,9 +116,7 @@ def _changes() -> Iterator[tuple[Any, Any, Any]]:
     for name in ("fork", "forkpty"):
         if hasattr(os, name):
             yield os, name, _processes(getattr(os, name), "a process was forked")
-    if (multiprocessing := sys.modules.get("multiprocessing.process")) is not None:
-        start = multiprocessing.BaseProcess.start
-        yield multiprocessing.BaseProcess, "start", _processes(start, "a process was started")
+    yield from between_processes.changes()
     import asyncio  # takes longer than all the rest
 
     from reactive_runtime.explore._standins import event_loop
@@ -269,6 +268,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
     undo = _Undo()
     collecting, freezes = gc.isenabled(), not _has_frozen()
     before = instrumented.standing_for(scheduler)
+    processes.look_into(modules)
     try:
         changes = list(_changes())
         if scheduler.carriers.greenlets:
@@ -302,6 +302,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         yield
     finally:
         try:
+            processes.put_back()
             undo.undo()
         finally:
             instrumented.standing_for(before)
@@ -347,7 +348,7 @@ _frozen: Final[list[bool]] = []
 
 
 def _is_api(owner: Any) -> bool:
-    return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
+    return owner in (threading, _thread, time, datetime, concurrent.futures, multiprocessing, os) or owner is queue
 
 
 def _standing_for(
