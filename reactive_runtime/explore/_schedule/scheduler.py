@@ -83,6 +83,7 @@ class Scheduler(Ordering):
         "escaped",
         "excepthook",
         "few",
+        "files",
         "hooked",
         "horizon",
         "lasting",
@@ -121,6 +122,7 @@ class Scheduler(Ordering):
         self.limit: int = limit
         self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
         self.due: int = 0  # from this step on, each step calls `_checked`
+        self.files: Any = None  # hears when a file is read or written
         self.placed: Callable[[Task], object] | None = None  # hears of each thread that is made, once there are processes
         self.look_at: int = 0  # the step at which `_checked` looks for threads that starve
         self.starving: int = STARVED  # steps between two such looks

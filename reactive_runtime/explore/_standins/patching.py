@@ -40,7 +40,15 @@ from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted
 from reactive_runtime.explore._shared_state.kinds import module_of, names_of
-from reactive_runtime.explore._standins import between_processes, conditions, instrumented, living, processes, threads
+from reactive_runtime.explore._standins import (
+    between_processes,
+    conditions,
+    files,
+    instrumented,
+    living,
+    processes,
+    threads,
+)
 
 __all__ = ["READ", "installed"]
 
@@ -117,6 +125,11 @@ def _changes() -> Iterator[tuple[Any, Any, Any]]:
         if hasattr(os, name):
             yield os, name, _processes(getattr(os, name), "a process was forked")
     yield from between_processes.changes()
+    yield from files.changes()
+    if "sqlite3" in sys.modules:
+        from reactive_runtime.explore._standins import databases
+
+        yield from databases.changes()
     import asyncio  # takes longer than all the rest
 
     from reactive_runtime.explore._standins import event_loop
@@ -348,7 +361,8 @@ _frozen: Final[list[bool]] = []
 
 
 def _is_api(owner: Any) -> bool:
-    return owner in (threading, _thread, time, datetime, concurrent.futures, multiprocessing, os) or owner is queue
+    modules = (threading, _thread, time, datetime, concurrent.futures, multiprocessing, os, queue)
+    return owner in modules or (type(owner) is ModuleType and owner.__name__ in ("fcntl", "sqlite3"))
 
 
 def _standing_for(

@@ -103,7 +103,9 @@ class Process(Location):
 class World:
     """The processes of one run."""
 
-    __slots__ = ("at", "by_task", "here", "inside", "raw", "run", "scheduler", "shared", "started")
+    __slots__ = (
+        "by_task", "databases", "here", "inside", "locks", "raw", "run", "scheduler", "shared", "started"
+    )  # fmt: skip
 
     def __init__(self, scheduler: Scheduler | None) -> None:
         self.scheduler = scheduler
@@ -111,6 +113,8 @@ class World:
         self.here = self.inside = Process("main", _real_getpid(), None, False)
         self.by_task: dict[int, Process] = {0: self.here}
         self.started: list[Process] = []
+        self.locks: dict[tuple[int, int], Any] = {}  # by device and number of a file
+        self.databases: dict[str, Any] = {}  # by path
         self.shared: dict[int, Any] = {}  # by id: what was handed over
         self.raw: dict[int, Any] = {}  # by id: memory that processes share, and that is no `Shared`
 
