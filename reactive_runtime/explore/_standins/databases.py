@@ -16,6 +16,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -50,6 +51,7 @@ class _State:
         self.thread = real_ident() if checked else None
         self.reads = False  # its transaction has read: SQLite does not wait for more
         self.writes = False  # it has written, or is about to
+        self.synchronises = True  # it still waits for the disk when it commits
 
     def check(self) -> None:
         """As `check_same_thread`."""
@@ -58,6 +60,12 @@ class _State:
                 "SQLite objects created in a thread can only be used in that same thread: the explorer has another one"
                 " for each actor and each process"
             )
+
+    def hurry(self, connection: Any) -> None:
+        """Do not wait for the disk, from now on. It can't be set in a transaction, nor while the database is locked."""
+        if self.synchronises and not connection.in_transaction:
+            with suppress(sqlite3.Error):
+                            self.synchronises = False
 
     def use(self, sql: str, inside: bool) -> bool | None:
         """Whether a statement may change the database; None: it does not come to it."""
@@ -86,6 +94,7 @@ def _perform(connection: Any, what: str, sql: str, operation: Callable[[], Any],
     database = state.database
     ends = what in ("commit", "rollback", "close") or sql[:6].strip().upper() in ("COMMIT", "END", "ROLLBA")
     instrumented.point(scheduler, me, database, what, use)
+    state.hurry(connection)
     deadline = scheduler.clock + state.timeout
     try:
         while True:
@@ -123,6 +132,13 @@ def _is_open(connection: Any) -> bool:
     return True
 
 
+def _shut(connection: Any) -> None:
+    """Close a connection. A cursor that the traceback of an error refers to would keep the transaction open."""
+    if connection.in_transaction:
+        sqlite3.Connection.rollback(connection)
+    sqlite3.Connection.close(connection)
+
+
 class _Connection:
     """What a connection does otherwise; `_connection_of` derives from it and from the program's class."""
 
@@ -156,7 +172,7 @@ class _Connection:
         """As `Connection.close`: what is not committed is rolled back."""
         if "_explored" in self.__dict__ and _is_open(self):
             world().inside.leaving.pop(id(self), None)
-            _perform(self, "close", "ROLLBACK", super().close)  # type: ignore[misc]
+            _perform(self, "close", "ROLLBACK", lambda: _shut(self))
         else:
             super().close()  # type: ignore[misc]
 
@@ -238,11 +254,12 @@ def connect(database: Any, *given: Any, **named: Any) -> Any:
     checked = named.pop("check_same_thread", True)
     kind = _connection_of(named.pop("factory", sqlite3.Connection))
     connection = _real_connect(database, timeout=0, check_same_thread=False, factory=kind, **named)
-    sqlite3.Connection.execute(connection, "PRAGMA synchronous = OFF")
     path = os.fsdecode(database)
     alone = path in (":memory:", "") or (named.get("uri") and "memory" in path)
     place = f"·{id(connection)}" if alone else path if named.get("uri") else os.path.realpath(path)
-    connection.__dict__["_explored"] = _State(place, timeout, checked)
+    state = _State(place, timeout, checked)
+    state.hurry(connection)
+    connection.__dict__["_explored"] = state
     process = world().inside
     if process is not world().here:
         process.leaving[id(connection)] = _leaving(connection)
@@ -255,7 +272,7 @@ def _leaving(connection: Any) -> Callable[[Scheduler, Task], None]:
     def left(scheduler: Scheduler, me: Task) -> None:
         state: _State = connection.__dict__["_explored"]
         if _is_open(connection):
-            sqlite3.Connection.close(connection)
+            _shut(connection)
             changed(scheduler, me, state.database)
             state.database.wake(scheduler)
 

@@ -8,7 +8,8 @@ a name has when a process starts is copied for it, as far as it can be pickled. 
 classes, the settings of `sys`, the environment, loggers, the state of other packages.
 
 A process that is killed stands still where it is, and its locks stay as they are; what the system frees is freed:
-connections, locks of files, transactions of databases.
+connections, locks of files, transactions of databases. A thread of it that could have gone on has one more step, in
+which it does nothing: so a search sees that it could have gone on before.
 
 Ownership: the holder of the turn owns all of it. `World` lives for one run.
 """
@@ -29,7 +30,7 @@ from typing import Any, Final, NoReturn
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
-from reactive_runtime.explore._schedule.task import Aborted, Task
+from reactive_runtime.explore._schedule.task import READY, RESTING, Aborted, Task
 from reactive_runtime.explore._standins import instrumented
 from reactive_runtime.explore._standins.instrumented import Location
 
@@ -104,7 +105,7 @@ class World:
     """The processes of one run."""
 
     __slots__ = (
-        "by_task", "databases", "here", "inside", "locks", "raw", "run", "scheduler", "shared", "started"
+        "by_task", "databases", "doomed", "here", "inside", "locks", "raw", "run", "scheduler", "shared", "started"
     )  # fmt: skip
 
     def __init__(self, scheduler: Scheduler | None) -> None:
@@ -113,6 +114,7 @@ class World:
         self.here = self.inside = Process("main", _real_getpid(), None, False)
         self.by_task: dict[int, Process] = {0: self.here}
         self.started: list[Process] = []
+        self.doomed: set[int] = set()  # threads that have been killed, and have their last step still to do
         self.locks: dict[tuple[int, int], Any] = {}  # by device and number of a file
         self.databases: dict[str, Any] = {}  # by path
         self.shared: dict[int, Any] = {}  # by id: what was handed over
@@ -138,7 +140,7 @@ class World:
                 self._placed(task)
 
     def _placed(self, task: Task) -> None:
-        go = task.go
+        go, wait, target, doomed = task.go, task.wait, task.target, self.doomed
 
         def gone() -> object:
             process = self.of(task)
@@ -146,7 +148,35 @@ class World:
                 self.enter(process)
             return go()
 
-        task.go = gone
+        def waited() -> object:
+            result = wait()
+            if task.index in doomed:
+                self._die(task)
+            return result
+
+        def begun() -> object:
+            if task.index in doomed:
+                self._die(task)
+            return target()
+
+        task.go, task.wait, task.target = gone, waited, begun
+
+    def _die(self, task: Task) -> NoReturn:
+        """The last step of a thread that was killed."""
+        scheduler = self.scheduler
+        assert scheduler is not None
+        self.doomed.discard(task.index)
+        if not scheduler.aborting:
+            if scheduler.tracking:
+                scheduler.note(task, self.of(task), True)
+            task.what = "killed"
+            scheduler.schedule.append(task.index)
+            if scheduler.step_log is not None:
+                scheduler.step_log.step(task)
+                scheduler.step_log.shown_as("killed", None)
+            scheduler.kill(task)
+            scheduler.wait(task)
+        raise Aborted
 
     def enter(self, process: Process) -> None:
         """The names of `process` are in place from now on."""
@@ -195,7 +225,11 @@ class World:
         """`process` has ended: its threads do no further step, and what the system frees is free."""
         process.code = code
         for task in scheduler.threads:
-            if task is not me and not task.ended and task is not scheduler.main and self.of(task) is process:
+            if task is me or task.ended or task is scheduler.main or self.of(task) is not process:
+                continue
+            if task.state in (READY, RESTING):
+                self.doomed.add(task.index)
+            else:
                 scheduler.kill(task)
         for leaves in list(process.leaving.values()):
             leaves(scheduler, me)
