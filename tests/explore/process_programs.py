@@ -13,8 +13,7 @@ import queue
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from multiprocessing import Process
 from pathlib import Path
 from typing import Any
@@ -259,10 +258,8 @@ class EmptyThenGet(Workers):
 
 class GetOrEmpty(EmptyThenGet):
     def work(self) -> None:
-        try:
+        with suppress(queue.Empty):
             self.jobs.get_nowait()
-        except queue.Empty:
-            pass
 
 
 class EmptyBehindPut(Workers):
@@ -507,15 +504,10 @@ PROGRAMS: dict[type[Workers], type[Workers]] = {
 """A program, and its twin."""
 
 
-def _only_outcomes(program: Callable[[], Workers]) -> Any:
-    """A program whose results are compared, not judged."""
-    return type(f"{program.__name__}Outcomes", (program,), {"at_end": lambda self: None})  # type: ignore[arg-type]
-
-
 OUTCOMES: dict[Any, set[Any]] = {
     ClaimedTwice: {1, 2},
     ClaimedOnce: {1},
-    StalePidFile: {1, 2},
+    MovedTwice: {1, 2},
     UnlockedTooEarly: {"1", "2"},
     LockLostByClose: {"1", "2"},
     LockKeptByFlock: {"2"},

@@ -123,7 +123,7 @@ class Scheduler(Ordering):
         self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
         self.due: int = 0  # from this step on, each step calls `_checked`
         self.files: Any = None  # hears when a file is read or written
-        self.placed: Callable[[Task], object] | None = None  # hears of each thread that is made, once there are processes
+        self.placed: Callable[[Task], object] | None = None  # hears of each thread, if there are processes
         self.look_at: int = 0  # the step at which `_checked` looks for threads that starve
         self.starving: int = STARVED  # steps between two such looks
         self.looked: int = 0  # the length of the schedule at the last look

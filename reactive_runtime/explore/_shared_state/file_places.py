@@ -131,5 +131,3 @@ def _opens_to_write(given: Iterable[Any], keywords: Mapping[str, Any]) -> bool:
     if isinstance(mode, int):
         return bool(mode & (os.O_CREAT | os.O_TRUNC))
     return not isinstance(mode, str) or any(letter in mode for letter in "wax")
-
-

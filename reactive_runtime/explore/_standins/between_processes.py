@@ -17,7 +17,7 @@ from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._standins import conditions, instrumented, pipes, processes
 from reactive_runtime.explore._standins.processes import Shared, world
 
-__all__ = ["Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "Lock", "RLock", "Semaphore", "Value", "changes"]
+__all__ = ["changes"]
 
 
 class Lock(Shared, instrumented.Lock):
@@ -244,7 +244,11 @@ def changes() -> Iterator[tuple[Any, str, Any]]:
 
 def _function(made: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
     """`made` in a run, and `real` on a thread that is not explored."""
-    return lambda *given, **named: (real if instrumented.foreign() else made)(*given, **named)
+
+    def chosen(*given: Any, **named: Any) -> Any:
+        return (real if instrumented.foreign() else made)(*given, **named)
+
+    return chosen
 
 
 def _method(made: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:

@@ -65,7 +65,7 @@ class _State:
         """Do not wait for the disk, from now on. It can't be set in a transaction, nor while the database is locked."""
         if self.synchronises and not connection.in_transaction:
             with suppress(sqlite3.Error):
-                            self.synchronises = False
+                self.synchronises = False
 
     def use(self, sql: str, inside: bool) -> bool | None:
         """Whether a statement may change the database; None: it does not come to it."""

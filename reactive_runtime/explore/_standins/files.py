@@ -247,7 +247,8 @@ class FileLock(Location):
 
         def left(scheduler: Scheduler, me: Task) -> None:
             numbers = [number for number, owner in self.owners.items() if owner is process]
-            if any([self.drop(number, process) for number in [*numbers, -1]]):
+            dropped = [self.drop(number, process) for number in [*numbers, -1]]
+            if any(dropped):
                 self.released(scheduler, me)
 
         return left

@@ -93,8 +93,8 @@ class Process(Location):
         self.code: int | None = None  # its exit code
         self.main: Task | None = None
         self.joiners: list[Task] = []
-        self.exits: list[Callable[[], None]] = []  # what waits, as it ends by itself, for what it has still to hand on
-        self.leaving: dict[int, Callable[[Scheduler, Task], None]] = {}  # by id: what frees what it has, however it ends
+        self.exits: list[Callable[[], None]] = []  # waits, at its end, for what it has still to hand on
+        self.leaving: dict[int, Callable[[Scheduler, Task], None]] = {}  # by id: frees what it has
         self.names: dict[int, dict[str, Any]] = {}  # by the number of a module: its names, while another one runs
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -131,7 +131,7 @@ class World:
     # -- names of its own --------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Before the first process is started: from now on a thread that gets the turn finds the names of its process."""
+        """Before the first process is started: from now on a thread with the turn finds the names of its process."""
         scheduler = self.scheduler
         assert scheduler is not None
         if scheduler.placed is None:
