@@ -416,6 +416,7 @@ class PutAndKept(PutAndChanged):
 
 
 finished: list[int] = []
+lock_of_all = multiprocessing.Lock()
 
 
 class NotedInGlobals(Workers):
@@ -427,11 +428,26 @@ class NotedInGlobals(Workers):
         self.noted: Any = multiprocessing.SimpleQueue()
 
     def work(self) -> None:
-        finished.append(os.getpid())
+        with lock_of_all:
+            finished.append(os.getpid())
         self.noted.put(len(finished))
 
     def at_end(self) -> None:
         assert len(finished) == 2, f"{len(finished)} are done"
+
+
+class NotedInClass(NotedInGlobals):
+    """The same, in an attribute of the class."""
+
+    count_of_all = 0
+
+    def work(self) -> None:
+        NotedInClass.count_of_all += 1
+        self.noted.put(NotedInClass.count_of_all)
+
+    def at_end(self) -> None:
+        assert [self.noted.get() for _ in range(2)] == [1, 1]
+        assert NotedInClass.count_of_all == 2, f"{NotedInClass.count_of_all} are done"
 
 
 class NotedInQueue(NotedInGlobals):
@@ -499,6 +515,7 @@ PROGRAMS: dict[type[Workers], type[Workers]] = {
     EndLeftOpen: EndClosed,
     PutAndChanged: PutAndKept,
     NotedInGlobals: NotedInQueue,
+    NotedInClass: NotedInQueue,
     TwoOfGunicorn: TwoThatAgree,
 }
 """A program, and its twin."""

@@ -17,7 +17,7 @@ from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._standins import conditions, instrumented, pipes, processes
 from reactive_runtime.explore._standins.processes import Shared, world
 
-__all__ = ["changes"]
+__all__ = ["LOCKS", "changes"]
 
 
 class Lock(Shared, instrumented.Lock):
@@ -25,7 +25,7 @@ class Lock(Shared, instrumented.Lock):
 
     __slots__ = ()
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:  # type: ignore[override]
+    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
         """As `multiprocessing.Lock.acquire`, in virtual time."""
         return instrumented.Lock.acquire(self, block, _seconds(block, timeout))
 
@@ -43,7 +43,7 @@ class RLock(Shared, instrumented.RLock):
 
     __slots__ = ()
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:  # type: ignore[override]
+    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
         """As `multiprocessing.RLock.acquire`, in virtual time."""
         return instrumented.RLock.acquire(self, block, _seconds(block, timeout))
 
@@ -66,7 +66,7 @@ class Semaphore(Shared, conditions.Semaphore):
 
     __slots__ = ()
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:  # type: ignore[override]
+    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
         """As `multiprocessing.Semaphore.acquire`, in virtual time."""
         return super().acquire(block, None if timeout is None or not block else max(0.0, timeout))
 
@@ -174,9 +174,9 @@ def _array(kind: Any, given: Any) -> Any:
 
 
 def _type(kind: Any) -> Any:
-    from multiprocessing.sharedctypes import typecode_to_type
+    from multiprocessing import sharedctypes
 
-    return typecode_to_type.get(kind, kind)
+    return vars(sharedctypes)["typecode_to_type"].get(kind, kind)
 
 
 def _kept(raw: Any) -> Any:
@@ -204,6 +204,12 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 
     return refused
 
+
+LOCKS: Final[dict[tuple[Any, str], Any]] = {
+    ("multiprocessing.synchronize", "Lock"): Lock,
+    ("multiprocessing.synchronize", "RLock"): RLock,
+}
+"""Stand-ins for locks that were made before, by the module and the name of their class."""
 
 _MADE: Final[dict[str, Callable[..., Any]]] = {
     "Lock": Lock,

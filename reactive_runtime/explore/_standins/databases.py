@@ -176,7 +176,7 @@ class _Connection:
         else:
             super().close()  # type: ignore[misc]
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is None:
             try:
                 self.commit()
@@ -185,7 +185,6 @@ class _Connection:
                 raise
         else:
             self.rollback()
-        return False
 
 
 class _Cursor:

@@ -378,10 +378,11 @@ def _standing_for(
         return items if any(map(is_not, items, value)) else value
     if id(value) in renamed and callable(value):
         return renamed[id(value)]
-    if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
+    between = between_processes.LOCKS.get((kind.__module__, kind.__name__))
+    if between is None and (not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked())):
         return value
     if id(value) not in locks:
-        lock = instrumented.RLock() if issubclass(kind, _REAL_RLOCK) else instrumented.Lock()
+        lock = (between or (instrumented.RLock if issubclass(kind, _REAL_RLOCK) else instrumented.Lock))()
         scheduler.lasting.append(lock)
         locks[id(value)] = lock
     return locks[id(value)]

@@ -3,9 +3,9 @@
 `multiprocessing.process` is written in Python, and runs unchanged; `Popen` stands in for what it starts a process with.
 
 A process gets a pickled copy of its arguments, as with the start method *spawn*, whichever is asked for. Names of the
-program's modules are its own: where another process gets the turn, its values are put in place (`World.enter`). What
-a name has when a process starts is copied for it, as far as it can be pickled. All else is shared: attributes of
-classes, the settings of `sys`, the environment, loggers, the state of other packages.
+program's modules, and data that their classes have, are its own: where another process gets the turn, its values are
+put in place (`World.enter`). What a name has when a process starts is copied for it, as far as it can be pickled. All
+else is shared: the settings of `sys`, the environment, the working folder, loggers, the state of other packages.
 
 A process that is killed stands still where it is, and its locks stay as they are; what the system frees is freed:
 connections, locks of files, transactions of databases. A thread of it that could have gone on has one more step, in
@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import context
 from multiprocessing.reduction import ForkingPickler
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.errors import ExploreError
@@ -47,6 +47,15 @@ _NOT_COPIED: Final = (
     *(type, ModuleType, FunctionType, BuiltinFunctionType),
 )
 """Types of values that can't change, or that all processes have from an import."""
+
+_NO_DATA: Final = (
+    *(FunctionType, BuiltinFunctionType, classmethod, staticmethod, property, type),
+    *(MemberDescriptorType, GetSetDescriptorType),
+)
+"""Types of what a class has under a name that is no data of the program's."""
+
+_OF_CLASSES: Final = -1
+"""Stands for the number of a module."""
 
 _SIGNALS: Final = {"SIGTERM": 15, "SIGKILL": 9}
 
@@ -105,7 +114,7 @@ class World:
     """The processes of one run."""
 
     __slots__ = (
-        "by_task", "databases", "doomed", "here", "inside", "locks", "raw", "run", "scheduler", "shared", "started"
+        "attributes", "by_task", "databases", "doomed", "here", "inside", "locks", "raw", "run", "scheduler", "shared", "started"
     )  # fmt: skip
 
     def __init__(self, scheduler: Scheduler | None) -> None:
@@ -113,6 +122,7 @@ class World:
         self.run: int = -1 if scheduler is None else scheduler.run
         self.here = self.inside = Process("main", _real_getpid(), None, False)
         self.by_task: dict[int, Process] = {0: self.here}
+        self.attributes: list[tuple[type, str]] = []  # data that classes of the program have
         self.started: list[Process] = []
         self.doomed: set[int] = set()  # threads that have been killed, and have their last step still to do
         self.locks: dict[tuple[int, int], Any] = {}  # by device and number of a file
@@ -136,6 +146,7 @@ class World:
         assert scheduler is not None
         if scheduler.placed is None:
             scheduler.placed = self._placed
+            self.attributes = list(_attributes())
             for task in scheduler.threads:
                 self._placed(task)
 
@@ -192,6 +203,14 @@ class World:
             names.update(mine)
             for name in kept.keys() - mine.keys():
                 del names[name]
+        kept = before.names[_OF_CLASSES] = self._of_classes()
+        for key, value in process.names.get(_OF_CLASSES, kept).items():
+            if value is not kept[key]:
+                cls, name = self.attributes[int(key)]
+                type.__setattr__(cls, name, value)
+
+    def _of_classes(self) -> dict[str, Any]:
+        return {str(at): vars(cls)[name] for at, (cls, name) in enumerate(self.attributes) if name in vars(cls)}
 
     def copy_names(self, child: Process) -> None:
         """`child` gets a copy of the names of the process that is in place."""
@@ -206,13 +225,16 @@ class World:
                 if not name.startswith("__") and not isinstance(value, _NOT_COPIED)
             }
             mine.update(self._copied(own, child))
+        of_classes = child.names[_OF_CLASSES] = self._of_classes()
+        own = {key: value for key, value in of_classes.items() if not isinstance(value, _NOT_COPIED)}
+        of_classes.update(self._copied(own, child))
 
     def _copied(self, values: dict[str, Any], child: Process) -> dict[str, Any]:
         """The values, copied together; if that can't be, each alone, and as it is if that can't be either."""
         try:
             copies: dict[str, Any] = loaded(dumped(values, self, child, lenient=True), self, child)
         except Exception:
-            if len(values) == 1:
+            if len(values) <= 1:
                 return {}
             copies = {}
             for name, value in values.items():
@@ -265,6 +287,16 @@ def put_back() -> None:
 def look_into(modules: Iterable[ModuleType]) -> None:
     """Before an exploration: the modules of the program."""
     _modules[:] = [module for module in modules if not module.__name__.startswith("reactive_runtime")]
+
+
+def _attributes() -> Iterator[tuple[type, str]]:
+    """The data that classes of the program's modules have."""
+    for module in _modules:
+        for cls in list(vars(module).values()):
+            if issubclass(type(cls), type) and vars(cls).get("__module__") == module.__name__:
+                for name, value in vars(cls).items():
+                    if not name.startswith("__") and not isinstance(value, _NO_DATA):
+                        yield cls, name
 
 
 def _namespaces() -> Iterator[dict[str, Any]]:
@@ -377,7 +409,8 @@ class Popen:
             process.name, FIRST + len(here.started), parent, process._config.get("daemon", False)
         )
         with scheduler.undisturbed():
-            context.set_spawning_popen(self)  # `authkey` is pickled if there is one
+            starting: Any = self
+            context.set_spawning_popen(starting)  # `authkey` is pickled if there is one
             try:
                 data = dumped(process, here, child)
             except Exception as error:
