@@ -54,7 +54,7 @@ class Workers:
 
 
 class ClaimedTwice(Workers):
-    """A job is claimed by a file that is looked for before it is made."""
+    """A job is claimed by a file whose absence is checked before it is made."""
 
     def work(self) -> None:
         if not os.path.exists(FILE):

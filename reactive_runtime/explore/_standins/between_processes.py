@@ -14,8 +14,8 @@ from multiprocessing.context import BaseContext
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore._standins import conditions, instrumented, pipes, processes
-from reactive_runtime.explore._standins.processes import Shared, world
+from reactive_runtime.explore._standins import conditions, explored_processes, instrumented, process_pipes
+from reactive_runtime.explore._standins.process_world import Shared, world
 
 __all__ = ["LOCKS", "changes"]
 
@@ -72,7 +72,7 @@ class Semaphore(Shared, conditions.Semaphore):
 
     def get_value(self) -> int:
         """As `multiprocessing.Semaphore.get_value`: a point of choice."""
-        pipes.looked(self, "get_value", sys._getframe(1))
+        process_pipes.looked(self, "get_value", sys._getframe(1))
         return self._value
 
 
@@ -129,7 +129,7 @@ class Synchronized(Shared):
 
     @property
     def value(self) -> Any:
-        """What is there."""
+        """The value in the memory."""
         with self._lock:
             return self._raw.value
 
@@ -219,10 +219,10 @@ _MADE: Final[dict[str, Callable[..., Any]]] = {
     "BoundedSemaphore": BoundedSemaphore,
     "Event": Event,
     "Barrier": Barrier,
-    "Queue": pipes.Queue,
-    "JoinableQueue": pipes.JoinableQueue,
-    "SimpleQueue": pipes.SimpleQueue,
-    "Pipe": pipes.Pipe,
+    "Queue": process_pipes.Queue,
+    "JoinableQueue": process_pipes.JoinableQueue,
+    "SimpleQueue": process_pipes.SimpleQueue,
+    "Pipe": process_pipes.Pipe,
     "Value": Value,
     "Array": Array,
     "RawValue": _value,
@@ -234,7 +234,7 @@ _MADE: Final[dict[str, Callable[..., Any]]] = {
 
 def changes() -> Iterator[tuple[Any, str, Any]]:
     """Which name of which module or class becomes what."""
-    yield from processes.changes()
+    yield from explored_processes.changes()
     for name, made in _MADE.items():
         yield BaseContext, name, _method(made, vars(BaseContext)[name])
         yield multiprocessing, name, _function(made, getattr(multiprocessing, name))

@@ -24,8 +24,8 @@ from reactive_runtime.explore._schedule.carriers import real_ident
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Task
 from reactive_runtime.explore._standins import instrumented
-from reactive_runtime.explore._standins.pipes import Waited, changed
-from reactive_runtime.explore._standins.processes import world
+from reactive_runtime.explore._standins.process_pipes import Waited, changed
+from reactive_runtime.explore._standins.process_world import world
 
 __all__ = ["changes"]
 
@@ -40,7 +40,7 @@ _BUSY: Final = 5
 
 
 class _State:
-    """What is known of a connection."""
+    """The explorer's knowledge of a connection."""
 
     def __init__(self, database: str, timeout: float, checked: bool) -> None:
         databases = world().databases
@@ -140,7 +140,7 @@ def _shut(connection: Any) -> None:
 
 
 class _Connection:
-    """What a connection does otherwise; `_connection_of` derives from it and from the program's class."""
+    """The methods of a connection that differ; `_connection_of` derives from it and from the program's class."""
 
     _explored: _State
 

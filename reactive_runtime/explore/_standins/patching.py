@@ -43,10 +43,10 @@ from reactive_runtime.explore._shared_state.kinds import module_of, names_of
 from reactive_runtime.explore._standins import (
     between_processes,
     conditions,
-    files,
     instrumented,
     living,
-    processes,
+    open_files,
+    process_world,
     threads,
 )
 
@@ -125,7 +125,7 @@ def _changes() -> Iterator[tuple[Any, Any, Any]]:
         if hasattr(os, name):
             yield os, name, _processes(getattr(os, name), "a process was forked")
     yield from between_processes.changes()
-    yield from files.changes()
+    yield from open_files.changes()
     if "sqlite3" in sys.modules:
         from reactive_runtime.explore._standins import databases
 
@@ -281,7 +281,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
     undo = _Undo()
     collecting, freezes = gc.isenabled(), not _has_frozen()
     before = instrumented.standing_for(scheduler)
-    processes.look_into(modules)
+    process_world.look_into(modules)
     try:
         changes = list(_changes())
         if scheduler.carriers.greenlets:
@@ -315,7 +315,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         yield
     finally:
         try:
-            processes.put_back()
+            process_world.put_back()
             undo.undo()
         finally:
             instrumented.standing_for(before)

@@ -19,7 +19,7 @@ from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted, Task
 from reactive_runtime.explore._standins import conditions, instrumented
 from reactive_runtime.explore._standins.instrumented import Location
-from reactive_runtime.explore._standins.processes import Process, Shared, dumped, loaded, world
+from reactive_runtime.explore._standins.process_world import Process, Shared, dumped, loaded, world
 
 __all__ = ["Connection", "JoinableQueue", "Pipe", "Queue", "SimpleQueue", "looked"]
 
@@ -333,7 +333,7 @@ class SimpleQueue(Shared):
 
 
 class _Buffer(Location):
-    """What the feeder of one process has still to write. The holder of the turn owns it."""
+    """The elements that the feeder of one process has still to write. The holder of the turn owns it."""
 
     __slots__ = ("cancelled", "closed", "feeder", "items", "waiting")
 

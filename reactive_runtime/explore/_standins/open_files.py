@@ -25,7 +25,7 @@ from reactive_runtime.explore._schedule.task import Task
 from reactive_runtime.explore._shared_state.kinds import ACTING
 from reactive_runtime.explore._standins import instrumented
 from reactive_runtime.explore._standins.instrumented import Location
-from reactive_runtime.explore._standins.processes import Process, world
+from reactive_runtime.explore._standins.process_world import Process, world
 
 __all__ = ["Raw", "changes"]
 

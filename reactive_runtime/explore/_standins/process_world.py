@@ -1,10 +1,10 @@
-"""Stand-ins for processes: a process is a task thread of the explorer, with a copy of what a real one has of its own.
+"""The processes of a run: each is a task thread of the explorer, with a copy of what a real one has of its own.
 
-`multiprocessing.process` is written in Python, and runs unchanged; `Popen` stands in for what it starts a process with.
+`explored_processes` starts and ends them.
 
 A process gets a pickled copy of its arguments, as with the start method *spawn*, whichever is asked for. Names of the
 program's modules, and data that their classes have, are its own: where another process gets the turn, its values are
-put in place (`World.enter`). What a name has when a process starts is copied for it, as far as it can be pickled. All
+put in place (`World.enter`). Their values are copied when a process starts, as far as they can be pickled. All
 else is shared: the settings of `sys`, the environment, the working folder, loggers, the state of other packages.
 
 A process that is killed stands still where it is, and its locks stay as they are; what the system frees is freed:
@@ -21,20 +21,28 @@ import itertools
 import multiprocessing.process as real
 import os
 import pickle
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from multiprocessing import context
 from multiprocessing.reduction import ForkingPickler
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, NoReturn
 
-from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import READY, RESTING, Aborted, Task
 from reactive_runtime.explore._standins import instrumented
 from reactive_runtime.explore._standins.instrumented import Location
 
-__all__ = ["Process", "Shared", "World", "changes", "dumped", "loaded", "look_into", "put_back", "world"]
+__all__ = [
+    "FIRST",
+    "Ordered",
+    "Process",
+    "Shared",
+    "World",
+    "dumped",
+    "loaded",
+    "look_into",
+    "put_back",
+    "world",
+]
 
 FIRST: Final = 5_000_000
 """The number of the first process of a run: Linux gives none above 4,194,304, so no real one is meant by it."""
@@ -57,13 +65,8 @@ _NO_DATA: Final = (
 _OF_CLASSES: Final = -1
 """Stands for the number of a module."""
 
-_SIGNALS: Final = {"SIGTERM": 15, "SIGKILL": 9}
 
 _real_getpid: Final = os.getpid
-_real_getppid: Final = os.getppid
-_real_kill: Final = os.kill
-_real_exit: Final = os._exit
-_real_cleanup: Final[Callable[[], None]] = vars(real)["_cleanup"]
 
 _modules: list[ModuleType] = []
 """Modules whose names each process has of its own; written before an exploration, by its thread."""
@@ -75,7 +78,7 @@ class Shared:
     __slots__ = ()
 
     def handed(self, process: Process | None) -> Any:
-        """What `process` gets; None: the one that reads it from a pipe."""
+        """The object that `process` gets; None: the process that reads it from a pipe."""
         return self
 
     def arrived(self, process: Process) -> None:
@@ -114,7 +117,8 @@ class World:
     """The processes of one run."""
 
     __slots__ = (
-        "attributes", "by_task", "databases", "doomed", "here", "inside", "locks", "raw", "run", "scheduler", "shared", "started"
+        "attributes", "by_task", "databases", "doomed", "here", "inside", "locks", "raw", "run", "scheduler", "shared",
+        "started",
     )  # fmt: skip
 
     def __init__(self, scheduler: Scheduler | None) -> None:
@@ -316,21 +320,6 @@ class Ordered(dict[Any, None]):
         self.pop(item, None)
 
 
-class _Counter:
-    """Numbers the processes that the real process makes, in each run from 1."""
-
-    def __init__(self) -> None:
-        self._run = -1
-        self._last = 0
-
-    def __next__(self) -> int:
-        scheduler = instrumented.running()
-        if self._run != scheduler.run:
-            self._run, self._last = scheduler.run, 0
-        self._last += 1
-        return self._last
-
-
 # -- what is handed over --------------------------------------------------------------------------------------
 
 
@@ -380,246 +369,5 @@ def dumped(item: Any, here: World, child: Process | None = None, *, lenient: boo
 
 
 def loaded(data: bytes, here: World, process: Process) -> Any:
-    """What `process` gets of it."""
+    """The object that `process` gets of it."""
     return _Unpickler(data, here, process).load()
-
-
-# -- a process ------------------------------------------------------------------------------------------------
-
-
-class Popen:
-    """Stands in for what `multiprocessing.process` starts a process with, and asks for it."""
-
-    method = "spawn"
-
-    def __init__(self, process: Any) -> None:
-        me = instrumented.caller()
-        if me is None:
-            raise ExploreError(
-                "an invariant (at_end, at_each_step, outcome) has started a process: it must only look; do it in an"
-                " actor"
-            )
-        scheduler = instrumented.running()
-        if scheduler.aborting:
-            raise Aborted
-        here = world()
-        here.begin()
-        parent = here.of(me)
-        self.process = child = Process(
-            process.name, FIRST + len(here.started), parent, process._config.get("daemon", False)
-        )
-        with scheduler.undisturbed():
-            starting: Any = self
-            context.set_spawning_popen(starting)  # `authkey` is pickled if there is one
-            try:
-                data = dumped(process, here, child)
-            except Exception as error:
-                error.add_note(f"{process.name} gets a pickled copy of its arguments, as with the start method spawn")
-                raise
-            finally:
-                context.set_spawning_popen(None)
-            here.copy_names(child)
-        here.started.append(child)
-        child.main = task = scheduler.spawn(child.title, lambda: _live(child, data), child.daemon)
-        here.by_task[task.index] = child
-        if scheduler.tracking:
-            me.chain = hash((me.chain, 2))
-
-    @property
-    def pid(self) -> int:
-        """Of the process."""
-        return self.process.pid
-
-    sentinel: Final = None
-    """`multiprocessing.connection.wait` is refused anyway."""
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, if it has ended."""
-        return self.process.code
-
-    def poll(self, flag: int = 0) -> int | None:
-        """Its exit code: a point of choice."""
-        me = instrumented.caller()
-        if me is not None and not instrumented.running().aborting:
-            scheduler = instrumented.running()
-            instrumented.point(scheduler, me, self.process, "poll", writes=False)
-            instrumented.met(scheduler, me, self.process, writes=False)
-            scheduler.only_looked(me, sys._getframe(2))
-        return self.process.code
-
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Wait for its end."""
-        me = instrumented.caller()
-        child = self.process
-        if me is None:
-            return child.code
-        scheduler = instrumented.running()
-        if scheduler.aborting:
-            raise Aborted
-        if child.code is not None or (timeout is not None and timeout <= 0):
-            instrumented.point(scheduler, me, child, "join", writes=False)
-        else:
-            child.joiners.append(me)
-            me.location, me.writes, me.what = child, False, "join"
-            scheduler.wait(me, instrumented.until(scheduler, timeout))
-            if me in child.joiners:
-                child.joiners.remove(me)
-        instrumented.met(scheduler, me, child, writes=False)
-        return child.code
-
-    def terminate(self) -> None:
-        """It ends where it is. What handles the signal in the process is not called."""
-        _kill(self.process, -_SIGNALS["SIGTERM"], "terminate")
-
-    def kill(self) -> None:
-        """The same."""
-        _kill(self.process, -_SIGNALS["SIGKILL"], "kill")
-
-    def close(self) -> None:
-        """Does nothing."""
-
-    def duplicate_for_child(self, descriptor: int) -> int:
-        """Asked by what pickles a descriptor."""
-        return descriptor
-
-
-def _live(child: Process, data: bytes) -> None:
-    """The life of a process, on its main thread."""
-    here, scheduler = world(), instrumented.running()
-    me = scheduler.current
-    with scheduler.undisturbed():
-        process = loaded(data, here, child)
-        vars(real).update(_current_process=process, _parent_process=_Parent(process._parent_name, process._parent_pid))
-    try:
-        process.run()
-        code = 0
-    except SystemExit as error:
-        code = 0 if error.code is None else error.code if isinstance(error.code, int) else 1
-    _leave(child, code, here, scheduler, me)
-
-
-class _Parent:
-    """What `multiprocessing.parent_process` gives."""
-
-    exitcode: Any = None
-
-    def __init__(self, name: str, pid: int) -> None:
-        self.name = name
-        self.pid = self.ident = pid
-
-
-def _leave(child: Process, code: int, here: World, scheduler: Scheduler, me: Task) -> None:
-    """A process ends by itself: it waits for its threads and processes, and for what it has still to hand on."""
-    for process in list(real._children):  # type: ignore[attr-defined]
-        if process.daemon:
-            process.terminate()
-        process.join()
-    for task in list(scheduler.threads):
-        if task is not me and not task.ended and not task.daemon and here.of(task) is child:
-            task.joiners.append(me)
-            me.location, me.what = None, "exit"
-            scheduler.wait(me)
-            if scheduler.tracking:
-                me.chain = hash((me.chain, task.chain))
-                if scheduler.observer is not None:
-                    scheduler.observer.noted(me, task, False)
-    for exits in child.exits:
-        exits()
-    me.location, me.writes, me.what = child, True, "exit"
-    scheduler.step(me)
-    here.bury(child, code, scheduler, me)
-
-
-def _kill(process: Process, code: int, what: str) -> None:
-    """A point of choice; then a process does no further step."""
-    me = instrumented.caller()
-    if me is None:
-        return
-    scheduler = instrumented.running()
-    if scheduler.aborting:
-        raise Aborted
-    here = world()
-    instrumented.point(scheduler, me, None, what)
-    if scheduler.observer is not None:
-        scheduler.observer.concerns_all()
-    if scheduler.tracking:
-        chains = [task.chain for task in scheduler.threads if here.of(task) is process]
-        me.chain = hash((me.chain, process.pid, *chains))
-    if process.code is not None:
-        return
-    itself = here.of(me) is process
-    here.bury(process, code, scheduler, me)
-    if itself:
-        scheduler.kill(me)
-        scheduler.wait(me)  # which does not return
-
-
-# -- what the system says and does ----------------------------------------------------------------------------
-
-
-def getpid() -> int:
-    """`os.getpid`."""
-    return _real_getpid() if instrumented.foreign() else world().inside.pid
-
-
-def getppid() -> int:
-    """`os.getppid`."""
-    parent = None if instrumented.foreign() else world().inside.parent
-    return _real_getppid() if parent is None else parent.pid
-
-
-def kill(pid: int, signal: int, /) -> None:
-    """`os.kill` of a process of the run; the signal is one that ends a process, or 0."""
-    if instrumented.foreign() or pid < FIRST:
-        _real_kill(pid, signal)
-        return
-    here = world()
-    if not 0 <= pid - FIRST < len(here.started):
-        raise ProcessLookupError(3, "No such process")
-    process = here.started[pid - FIRST]
-    me = instrumented.caller()
-    if me is not None and not signal:
-        scheduler = instrumented.running()
-        instrumented.point(scheduler, me, process, "kill", writes=False)
-        instrumented.met(scheduler, me, process, writes=False)
-        scheduler.only_looked(me, sys._getframe(1))
-    if process.code is not None:
-        raise ProcessLookupError(3, "No such process")
-    if int(signal) in _SIGNALS.values():
-        _kill(process, -int(signal), "kill")
-    elif signal:
-        raise ExploreError(f"os.kill with signal {int(signal)}: only SIGTERM, SIGKILL and 0 are modelled")
-
-
-def exit_at_once(status: int) -> None:
-    """`os._exit` of a process of the run."""
-    here = None if instrumented.foreign() else world()
-    if here is None or here.inside is here.here:
-        _real_exit(status)
-    else:
-        _kill(here.inside, status, "_exit")
-
-
-def _cleanup() -> None:
-    """`multiprocessing.process._cleanup`, which looks for processes that have ended, but not where one is started."""
-    if instrumented.foreign() or sys._getframe(1).f_code.co_name != "start":
-        _real_cleanup()
-
-
-def _started(real_popen: Any) -> Any:
-    return staticmethod(lambda process: real_popen(process) if instrumented.foreign() else Popen(process))
-
-
-def changes() -> Iterator[tuple[Any, str, Any]]:
-    """Which name of which module or class becomes what."""
-    yield os, "getpid", getpid
-    yield os, "getppid", getppid
-    yield os, "kill", kill
-    yield os, "_exit", exit_at_once
-    yield real, "_cleanup", _cleanup
-    yield real, "_process_counter", _Counter()
-    yield real, "_children", Ordered()
-    for name in ("Process", "ForkProcess", "SpawnProcess", "ForkServerProcess"):
-        if (kind := getattr(context, name, None)) is not None:
-            yield kind, "_Popen", _started(kind._Popen)
