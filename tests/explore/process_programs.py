@@ -269,7 +269,7 @@ class EmptyBehindPut(Workers):
         pass
 
     def actor_master(self) -> None:
-        jobs = multiprocessing.Queue()
+        jobs: Any = multiprocessing.Queue()
         jobs.put("job")
         self.look(jobs)
 
