@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Final, NoReturn
 
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore._standins import conditions, explored_processes, instrumented, process_pipes
 from reactive_runtime.explore._standins.process_world import Shared, world
@@ -100,7 +100,7 @@ class Event(Shared, conditions.Event):
     __slots__ = ()
 
 
-class Barrier(Shared, threading.Barrier):
+class Barrier(Shared, primitives.Barrier):
     """Stands in for `multiprocessing.Barrier`: the one of threads, whose condition is a stand-in."""
 
 
