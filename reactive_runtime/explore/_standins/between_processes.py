@@ -25,7 +25,9 @@ class Lock(Shared, instrumented.Lock):
 
     __slots__ = ()
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+    def acquire(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, block: bool = True, timeout: float | None = None
+    ) -> bool:
         """As `multiprocessing.Lock.acquire`, in virtual time."""
         return instrumented.Lock.acquire(self, block, _seconds(block, timeout))
 
@@ -43,7 +45,9 @@ class RLock(Shared, instrumented.RLock):
 
     __slots__ = ()
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+    def acquire(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, block: bool = True, timeout: float | None = None
+    ) -> bool:
         """As `multiprocessing.RLock.acquire`, in virtual time."""
         return instrumented.RLock.acquire(self, block, _seconds(block, timeout))
 
@@ -66,7 +70,9 @@ class Semaphore(Shared, conditions.Semaphore):
 
     __slots__ = ()
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+    def acquire(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, block: bool = True, timeout: float | None = None
+    ) -> bool:
         """As `multiprocessing.Semaphore.acquire`, in virtual time."""
         return super().acquire(block, None if timeout is None or not block else max(0.0, timeout))
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import sqlite3.dbapi2 as dbapi
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -281,4 +282,4 @@ def _leaving(connection: Any) -> Callable[[Scheduler, Task], None]:
 def changes() -> Iterator[tuple[Any, str, Any]]:
     """Which name of which module becomes what."""
     yield sqlite3, "connect", connect
-    yield sqlite3.dbapi2, "connect", connect
+    yield dbapi, "connect", connect

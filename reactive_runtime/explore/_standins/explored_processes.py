@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+import multiprocessing.context as contexts
 import multiprocessing.process as real
 import os
 import sys
 from collections.abc import Callable, Iterator
-from multiprocessing import context
 from typing import Any, Final
 
 from reactive_runtime.errors import ExploreError
@@ -69,14 +69,14 @@ class Popen:
         )
         with scheduler.undisturbed():
             starting: Any = self
-            context.set_spawning_popen(starting)  # `authkey` is pickled if there is one
+            contexts.set_spawning_popen(starting)  # `authkey` is pickled if there is one
             try:
                 data = dumped(process, here, child)
             except Exception as error:
                 error.add_note(f"{process.name} gets a pickled copy of its arguments, as with the start method spawn")
                 raise
             finally:
-                context.set_spawning_popen(None)
+                contexts.set_spawning_popen(None)
             here.copy_names(child)
         here.started.append(child)
         child.main = task = scheduler.spawn(child.title, lambda: _live(child, data), child.daemon)
@@ -149,7 +149,9 @@ def _live(child: Process, data: bytes) -> None:
     me = scheduler.current
     with scheduler.undisturbed():
         process = loaded(data, here, child)
-        vars(real).update(_current_process=process, _parent_process=_Parent(process._parent_name, process._parent_pid))
+        real.__dict__.update(
+            _current_process=process, _parent_process=_Parent(process._parent_name, process._parent_pid)
+        )
     try:
         process.run()
         code = 0
@@ -280,5 +282,5 @@ def changes() -> Iterator[tuple[Any, str, Any]]:
     yield real, "_process_counter", _Counter()
     yield real, "_children", Ordered()
     for name in ("Process", "ForkProcess", "SpawnProcess", "ForkServerProcess"):
-        if (kind := getattr(context, name, None)) is not None:
+        if (kind := getattr(contexts, name, None)) is not None:
             yield kind, "_Popen", _started(kind._Popen)

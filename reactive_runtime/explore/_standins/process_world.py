@@ -304,8 +304,8 @@ def _attributes() -> Iterator[tuple[type, str]]:
 
 
 def _namespaces() -> Iterator[dict[str, Any]]:
-    yield from map(vars, _modules)
-    yield vars(real)
+    yield from (module.__dict__ for module in _modules)
+    yield real.__dict__
 
 
 class Ordered(dict[Any, None]):
