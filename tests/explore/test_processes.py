@@ -58,15 +58,15 @@ def message(program: Any, **options: Any) -> str:
 def test_a_fault_between_processes_is_found(program: Any) -> None:
     for seed in SEEDS:
         assert explore(program, seed=seed, shrink=False).failure is not None, f"seed {seed}"
-    for strategy in ("dpor", "random"):
+    for strategy in by_day(3, ("dpor", "bounded", "random")):
         assert explore(program, strategy=strategy, shrink=False).failure is not None, strategy
 
 
 @pytest.mark.parametrize("twin", PROGRAMS.values(), ids=lambda program: program.__name__)
 def test_a_twin_of_processes_is_explored_to_the_end(twin: Any) -> None:
-    for early in (0, 1):
+    for early in by_day(2, (1, 0)):
         assert explore(twin, strategy="dpor", early_timeouts=early).verdict.kind == "exhausted"
-    assert explore(twin, strategy="random", schedules=1_000 if NIGHT else 20).failure is None
+    assert explore(twin, strategy="random", schedules=1_000 if NIGHT else 10).failure is None
 
 
 @pytest.mark.parametrize("program", by_day(3, EVERY), ids=lambda program: program.__name__)
