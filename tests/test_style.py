@@ -288,6 +288,7 @@ OTHERS: dict[str, set[str]] = {
             "_attributes",
             "_replace",
         ),
+        *("_Popen", "_children", "_config", "_parent_name", "_parent_pid"),
         *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_args", "_callback", "_log_destroy_pending"),
     },
     "of confluent-kafka: the errors of the client itself": {

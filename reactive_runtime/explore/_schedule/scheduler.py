@@ -83,6 +83,7 @@ class Scheduler(Ordering):
         "escaped",
         "excepthook",
         "few",
+        "files",
         "hooked",
         "horizon",
         "lasting",
@@ -92,6 +93,7 @@ class Scheduler(Ordering):
         "looked",
         "made",
         "main",
+        "placed",
         "quiet",
         "races",
         "releases",
@@ -120,6 +122,8 @@ class Scheduler(Ordering):
         self.limit: int = limit
         self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
         self.due: int = 0  # from this step on, each step calls `_checked`
+        self.files: Any = None  # hears when a file is read or written
+        self.placed: Callable[[Task], object] | None = None  # hears of each thread, if there are processes
         self.look_at: int = 0  # the step at which `_checked` looks for threads that starve
         self.starving: int = STARVED  # steps between two such looks
         self.looked: int = 0  # the length of the schedule at the last look
@@ -174,6 +178,7 @@ class Scheduler(Ordering):
         self.schedule = []
         self.stop = None
         self.aborting = self.settling = False
+        self.placed = None
         self.spare = 0
         self.watching = False
         self.main = main = self._thread("main", lambda: None, self.carriers.main())
@@ -285,6 +290,8 @@ class Scheduler(Ordering):
             parent.vc = parent.vc.copy()
             parent.vc[parent.index] += 1
         carrier.thread = thread
+        if self.placed is not None:
+            self.placed(thread)
         return thread
 
     def body(self, me: Task) -> Task:

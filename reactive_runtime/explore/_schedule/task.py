@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CUT",
     "ENDED",
+    "KILLED",
     "READING",
     "READY",
     "RESTING",
@@ -32,6 +33,8 @@ RESTING: Final = "resting"
 """It can go on, and ranks below another one that can."""
 WAITING: Final = "waiting"
 """It can't go on until it is woken."""
+KILLED: Final = "killed"
+"""It does no further step in this run: its process was killed. It is unwound with the others, after the run."""
 ENDED: Final = "ended"
 
 READING: Final = 9_000

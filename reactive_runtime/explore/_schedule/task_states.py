@@ -3,7 +3,7 @@
     READY ──blocked──▶ WAITING ──woken──▶ READY
       │ ▲
       ▼ │ outranked, and no longer
-    RESTING                                any ──▶ ENDED
+    RESTING                                any ──▶ KILLED ──▶ ENDED
 
 A thread is in the list `ready` when its state is READY, in the list `resting` when it is RESTING, and in neither
 otherwise. Only this module changes a state, so a thread that rests can be blocked, and a thread that was held back
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import heapq
 
-from reactive_runtime.explore._schedule.task import ENDED, READY, RESTING, WAITING, Task
+from reactive_runtime.explore._schedule.task import ENDED, KILLED, READY, RESTING, WAITING, Task
 
 __all__ = ["TaskStates"]
 
@@ -88,6 +88,13 @@ class TaskStates:
             for task in self.threads
             if task.state is WAITING and task.deadline is not None and task.deadline <= time
         ]
+
+    def kill(self, task: Task) -> None:
+        """`task` does no further step, whatever wakes it. No thread waits for its end."""
+        self.block(task)
+        task.state = KILLED
+        task.deadline = task.until = None
+        task.daemon = True
 
     def finish(self, task: Task) -> None:
         """`task` has ended."""

@@ -17,11 +17,13 @@ from reactive_runtime.explore._shared_state.kinds import (
     OPAQUE,
     OUTSIDE,
     PLAIN,
+    STAND_INS,
     STEPPING,
     VIEW,
     Kinds,
     holders_of,
     mapping_of,
+    module_of,
     slots_of,
 )
 from reactive_runtime.explore._shared_state.locations import Access, Locations
@@ -37,6 +39,15 @@ _SIMPLE: Final = frozenset({list, dict, set})
 """Types of containers of which all is one location, as a rule. A look-up by a scalar calls no code of the program."""
 _HASHED: Final = frozenset({dict, set})
 """Those of them that find an element by its hash."""
+
+
+def _says_itself(file: Any) -> bool:
+    """Whether a file says when it is read and written for real: it is on a stand-in."""
+    try:
+        raw = getattr(file, "buffer", file)
+        return module_of(type(getattr(raw, "raw", raw))).startswith(STAND_INS)
+    except ValueError:  # detached
+        return False
 
 
 class Contents:
@@ -89,6 +100,9 @@ class Contents:
         if id(entry) in self._mapped:
             self._locations.is_one_place(entry)
             self._locations.compare(entry)
+        if kind is FILES and _says_itself(entry):  # this is the buffer, and perhaps the position
+            found.append((self._locations.find(entry, ""), site, True, entry, "", entry))
+            return
         if kind in (FILES, OUTSIDE):
             self._accesses.at_place(found, kinds.outside(type(entry)), site, kind is OUTSIDE)
             return

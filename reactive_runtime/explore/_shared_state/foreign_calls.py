@@ -14,7 +14,8 @@ from reactive_runtime.explore._shared_state.accesses import Accesses
 from reactive_runtime.explore._shared_state.attributes import Attributes
 from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.contents import MOST_LOOKED_AT, SCALARS, Contents
-from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, OPAQUE, PLAIN, Kinds, contents_of
+from reactive_runtime.explore._shared_state.file_places import FilePlaces
+from reactive_runtime.explore._shared_state.kinds import BUILTIN, CACHE, FILES_PLACE, OPAQUE, PLAIN, Kinds, contents_of
 from reactive_runtime.explore._shared_state.locations import Access, Locations
 from reactive_runtime.explore._shared_state.points import Points
 
@@ -35,8 +36,8 @@ class ForeignCalls:
     """What such calls have in common. Its fields stay as they are; the holder of the turn owns what they refer to."""
 
     __slots__ = (
-        "_by_name", "_written", "accesses", "attributes", "call_backs", "calling", "contents", "find", "kinds", "plain",
-        "scheduler",
+        "_by_name", "_written", "accesses", "attributes", "call_backs", "calling", "contents", "files", "find", "kinds",
+        "plain", "scheduler",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +50,9 @@ class ForeignCalls:
         contents: Contents,
         attributes: Attributes,
         call_backs: CallBacks,
+        files: FilePlaces,
     ) -> None:
+        self.files = files
         self._by_name, self._written = points.by_name, points.written
         self.scheduler = scheduler
         self.find = locations.find
@@ -195,6 +198,8 @@ class ForeignCall:
             contents.touch(owner, site, self._writes)
         elif owner is not None:
             contents.gather(found, owner, site, self._writes, blind)
+        elif self._place is FILES_PLACE and not blind:
+            shared.files.gather(found, self._called, arguments, keywords, site)
         elif self._place is not None:
             shared.accesses.at_place(found, self._place, site, blind)
         if self._depth:

@@ -50,14 +50,17 @@ from typing import Any, Final
 from reactive_runtime.explore._shared_state.outer_state import USES
 
 __all__ = [
+    "ACTING",
     "BUILTIN",
     "CACHE",
     "CONFIGURED",
     "CONTAINER",
     "FILES",
+    "FILES_PLACE",
     "OPAQUE",
     "OUTSIDE",
     "PLAIN",
+    "STAND_INS",
     "STEPPING",
     "VIEW",
     "Kinds",
@@ -166,7 +169,7 @@ _TRUSTED: Final = _words(
     " _functools operator _operator weakref _weakref _weakrefset contextlib logging enum"
     " dataclasses inspect traceback warnings unittest string numbers time _sre re datetime _datetime"
     " fractions uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
-    " pytest _pytest pluggy hypothesis greenlet"
+    " pytest _pytest pluggy hypothesis greenlet multiprocessing _multiprocessing"
 )
 """Modules that control their own state, have none that is a program's, or whose threads the explorer controls."""
 
@@ -175,7 +178,7 @@ _TRUSTED_INNER: Final = ("collections.abc", "_collections_abc", "reactive_runtim
 _FILE_MODULES: Final = _words("_io io posix nt os pathlib shutil tempfile genericpath glob fileinput")
 _OUTSIDE_MODULES: Final = _words(
     "sqlite3 _sqlite3 socket _socket ssl _ssl select subprocess _posixsubprocess mmap dbm _dbm _gdbm shelve"
-    " multiprocessing _multiprocessing ctypes _ctypes urllib http ftplib smtplib"
+    " ctypes _ctypes urllib http ftplib smtplib"
 )
 _SETTINGS: Final = _words("sys gc")
 """Modules with pairs of functions, of which one gets what the other sets."""
@@ -192,6 +195,15 @@ CONFIGURED: Final = {
     id(logging.Handler.setFormatter): "formatter",
 }
 """Methods in modules that are trusted, which change an attribute or what it holds, by id."""
+
+FILES_PLACE: Final = "files"
+"""The place of all files."""
+
+ACTING: Final[dict[int, Any]] = {}
+"""Stand-ins for functions that work on files, by id: the functions. Written as their modules are imported."""
+
+STAND_INS: Final = "reactive_runtime.explore._standins"
+"""The package of classes that say themselves what they do."""
 
 _NO_FILES: Final = _words("getpid getppid cpu_count urandom fspath fsencode fsdecode get_terminal_size")
 
@@ -244,7 +256,10 @@ class Kinds:
         """The kind of a type's objects."""
         found = self._kinds.get(kind)
         if found is None:
-            found = self._kinds[kind] = max(map(self._of_base, mro(kind)))
+            found = max(map(self._of_base, mro(kind)))
+            if found == OUTSIDE and any(module_of(base).startswith(STAND_INS) for base in mro(kind)):
+                found = PLAIN  # a database, whose operations are points
+            self._kinds[kind] = found
             if any(base is SimpleNamespace or "__dataclass_fields__" in names_of(base) for base in mro(kind)):
                 self.records.add(kind)
             elif found == PLAIN:
@@ -266,7 +281,7 @@ class Kinds:
         functions = [value for value in names.values() if type(value) is FunctionType]
         top = module.partition(".")[0]
         if top in _OUTSIDE_MODULES:
-            return OUTSIDE
+            return PLAIN if (module, base.__name__) == ("sqlite3", "Row") else OUTSIDE
         if top in _FILE_MODULES:
             return FILES if top in ("_io", "io", "tempfile") else PLAIN
         hashes = names["__hash__"] if "__hash__" in names else _inherited_hash(base)
@@ -318,7 +333,8 @@ class Kinds:
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""
         if (
-            id(function) in _SHALLOW
+            id(function) in ACTING
+            or id(function) in _SHALLOW
             or id(function) in _DEEP
             or id(function) in _EVALUATING
             or id(function) in CONFIGURED
@@ -371,6 +387,7 @@ class Kinds:
 
     def place(self, called: Any) -> tuple[bool, str | None]:
         """Whether what a function does can't be seen, and the place outside of the program that it works on, if any."""
+        called = ACTING.get(id(called), called)
         kind = type(called)
         if issubclass(kind, type):
             module, name = module_of(called), ""
@@ -393,7 +410,7 @@ class Kinds:
                 return True, _OF_PROCESSES
             if name in _NO_FILES or name.startswith("PurePath") or issubclass(kind, type):
                 return False, None
-            return in_python and top not in ("os", "pathlib", "genericpath"), "files"
+            return in_python and top not in ("os", "pathlib", "genericpath"), FILES_PLACE
         if in_python and top not in sys.stdlib_module_names and not self._is_trusted(module):
             return True, f"package {top}"
         return in_python, None
@@ -417,7 +434,7 @@ class Kinds:
             top = module_of(base).partition(".")[0]
             if top in _OUTSIDE_MODULES:
                 return _outside_of(top)
-        return "files"
+        return FILES_PLACE
 
     def beneath(self, entry: Any) -> list[Any]:
         """What a view or an iterator shows."""
@@ -458,7 +475,7 @@ class Kinds:
 def _outside_of(module: str) -> str:
     """The place outside of the program that a module works on."""
     name = module.strip("_")
-    return _OF_PROCESSES if name in ("subprocess", "posixsubprocess", "multiprocessing") else f"·{name}"
+    return _OF_PROCESSES if name in ("subprocess", "posixsubprocess") else f"·{name}"
 
 
 def is_heap(cls: type) -> bool:

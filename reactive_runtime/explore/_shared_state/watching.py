@@ -14,6 +14,7 @@ ones before it:
     caches          those of `functools`
     call_backs      what operations in C call
     deaths          looks at weak references
+    file_places     paths, and what is read and written of a file
     foreign_calls   calls of code that is not rewritten
     calls           all other calls, and which are foreign
     patterns        `match`
@@ -49,6 +50,7 @@ from reactive_runtime.explore._shared_state import call_backs as _call_backs
 from reactive_runtime.explore._shared_state import calls as _calls
 from reactive_runtime.explore._shared_state import contents as _contents
 from reactive_runtime.explore._shared_state import deaths as _deaths
+from reactive_runtime.explore._shared_state import file_places as _file_places
 from reactive_runtime.explore._shared_state import foreign_calls as _foreign_calls
 from reactive_runtime.explore._shared_state import locations as _locations
 from reactive_runtime.explore._shared_state import loop_turns as _loop_turns
@@ -61,6 +63,7 @@ from reactive_runtime.explore._shared_state.call_backs import CallBacks
 from reactive_runtime.explore._shared_state.calls import Calls
 from reactive_runtime.explore._shared_state.contents import Contents
 from reactive_runtime.explore._shared_state.deaths import Deaths
+from reactive_runtime.explore._shared_state.file_places import FilePlaces
 from reactive_runtime.explore._shared_state.foreign_calls import CALLED, ForeignCalls
 from reactive_runtime.explore._shared_state.kinds import Kinds
 from reactive_runtime.explore._shared_state.locations import Locations
@@ -73,8 +76,8 @@ __all__ = ["HOOK_FILES", "Watcher"]
 HOOK_FILES: Final = frozenset(
     str(module.__file__)
     for module in (
-        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _deaths, _foreign_calls, _locations,
-        _loop_turns, _patterns, _points,
+        _accesses, _attributes, _caches, _call_backs, _calls, _contents, _deaths, _file_places, _foreign_calls,
+        _locations, _loop_turns, _patterns, _points,
     )
 )  # fmt: skip
 """Where the frames stand that a thread has between its program and what that calls."""
@@ -116,7 +119,8 @@ class Watcher(Points):
         self._contents = contents = Contents(scheduler, self, locations, kinds, accesses, call_backs, self._deaths)
         self._attributes = attributes = Attributes(scheduler, self, locations, kinds, accesses, contents)
         self._caches = Caches(scheduler, kinds, accesses)
-        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes, call_backs)
+        scheduler.files = places = FilePlaces(scheduler, locations, accesses)
+        foreign = ForeignCalls(scheduler, self, locations, kinds, accesses, contents, attributes, call_backs, places)
         self._calls = Calls(scheduler, self, foreign, self._caches, self._deaths)
         self._patterns = Patterns(scheduler, self, locations, kinds, accesses, contents)
         self._loops = LoopTurns(scheduler, self)

@@ -20,6 +20,7 @@ import datetime
 import functools
 import gc
 import logging
+import multiprocessing
 import os
 import queue
 import sys
@@ -39,7 +40,15 @@ from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted
 from reactive_runtime.explore._shared_state.kinds import module_of, names_of
-from reactive_runtime.explore._standins import conditions, instrumented, living, threads
+from reactive_runtime.explore._standins import (
+    between_processes,
+    conditions,
+    instrumented,
+    living,
+    open_files,
+    process_world,
+    threads,
+)
 
 __all__ = ["READ", "installed"]
 
@@ -115,9 +124,12 @@ def _changes() -> Iterator[tuple[Any, Any, Any]]:
     for name in ("fork", "forkpty"):
         if hasattr(os, name):
             yield os, name, _processes(getattr(os, name), "a process was forked")
-    if (multiprocessing := sys.modules.get("multiprocessing.process")) is not None:
-        start = multiprocessing.BaseProcess.start
-        yield multiprocessing.BaseProcess, "start", _processes(start, "a process was started")
+    yield from between_processes.changes()
+    yield from open_files.changes()
+    if "sqlite3" in sys.modules:
+        from reactive_runtime.explore._standins import databases
+
+        yield from databases.changes()
     import asyncio  # takes longer than all the rest
 
     from reactive_runtime.explore._standins import event_loop
@@ -269,6 +281,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
     undo = _Undo()
     collecting, freezes = gc.isenabled(), not _has_frozen()
     before = instrumented.standing_for(scheduler)
+    process_world.look_into(modules)
     try:
         changes = list(_changes())
         if scheduler.carriers.greenlets:
@@ -302,6 +315,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         yield
     finally:
         try:
+            process_world.put_back()
             undo.undo()
         finally:
             instrumented.standing_for(before)
@@ -347,7 +361,8 @@ _frozen: Final[list[bool]] = []
 
 
 def _is_api(owner: Any) -> bool:
-    return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
+    modules = (threading, _thread, time, datetime, concurrent.futures, multiprocessing, os, queue)
+    return owner in modules or (type(owner) is ModuleType and owner.__name__ in ("fcntl", "sqlite3"))
 
 
 def _standing_for(
@@ -363,10 +378,11 @@ def _standing_for(
         return items if any(map(is_not, items, value)) else value
     if id(value) in renamed and callable(value):
         return renamed[id(value)]
-    if not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked()):
+    between = between_processes.LOCKS.get((kind.__module__, kind.__name__))
+    if between is None and (not issubclass(kind, _REAL_LOCKS) or (kind is _REAL_LOCK and value.locked())):
         return value
     if id(value) not in locks:
-        lock = instrumented.RLock() if issubclass(kind, _REAL_RLOCK) else instrumented.Lock()
+        lock = (between or (instrumented.RLock if issubclass(kind, _REAL_RLOCK) else instrumented.Lock))()
         scheduler.lasting.append(lock)
         locks[id(value)] = lock
     return locks[id(value)]
