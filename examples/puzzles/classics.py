@@ -151,6 +151,16 @@ def _all_taken(log: Log) -> None:
     assert items == ["1", "2"], f"1 and 2 were put, and this was taken: {', '.join(log)}"
 
 
+def _put(ingredient: int, at: float = 0) -> Call:
+    return call("put", ingredient, at=at, before="puts")
+
+
+def _two_for_each(log: Log) -> None:
+    for end in range(len(log)):
+        smoked, came = log[: end + 1].count("smokes"), log[: end + 1].count("puts")
+        assert 2 * smoked <= came, f"{smoked} smoked, and {came} ingredients had come: {', '.join(log)}"
+
+
 PUZZLES = (
     Puzzle(
         "producer_consumer",
@@ -300,12 +310,13 @@ PUZZLES = (
         (
             Run(
                 {
-                    "left": [call("put", PAPER), call("put", TOBACCO, at=1)],
-                    "right": [call("put", MATCH), call("put", PAPER, at=1)],
+                    "left": [call("put", TOBACCO), call("put", PAPER, at=1), call("put", PAPER, at=2)],
+                    "right": [call("put", MATCH), call("put", MATCH, at=1), call("put", TOBACCO, at=2)],
                     "has tobacco": [call("smoke", TOBACCO, "tobacco")],
+                    "has paper": [call("smoke", PAPER, "paper")],
                     "has a match": [call("smoke", MATCH, "match")],
                 },
-                in_order("tobacco", "match"),
+                in_order("paper", "tobacco", "match"),
             ),
         ),
         "lock_order",
@@ -320,12 +331,20 @@ PUZZLES = (
         (
             Run(
                 {
-                    "left": [call("put", PAPER), call("put", PAPER), call("put", TOBACCO)],
-                    "right": [call("put", MATCH), call("put", MATCH), call("put", PAPER)],
-                    "has tobacco": [call("smoke", TOBACCO, "tobacco"), call("smoke", TOBACCO, "tobacco")],
-                    "has a match": [call("smoke", MATCH, "match", at=1)],
+                    "left": [_put(PAPER), _put(PAPER), _put(TOBACCO)],
+                    "right": [_put(MATCH), _put(MATCH), _put(PAPER)],
+                    "has tobacco": [call("smoke", TOBACCO, "smokes"), call("smoke", TOBACCO, "smokes")],
+                    "has a match": [call("smoke", MATCH, "smokes")],
                 },
-                in_order("tobacco", "tobacco", "match"),
+                _two_for_each,
+            ),
+            Run(
+                {
+                    "left": [_put(PAPER), _put(PAPER, at=1)],
+                    "right": [_put(MATCH), _put(MATCH, at=1)],
+                    "has tobacco": [call("smoke", TOBACCO, "smokes"), call("smoke", TOBACCO, "smokes")],
+                },
+                _two_for_each,
             ),
         ),
         "lost_notify",

@@ -36,6 +36,7 @@ __all__ = [
     "overtaken",
     "reads",
     "side_by_side",
+    "sooner",
     "together",
 ]
 
@@ -258,6 +259,16 @@ def before(first: str, second: str) -> Check:
         last = max(at for at, note in enumerate(log) if note.startswith(first))
         begin = min(at for at, note in enumerate(log) if note.startswith(second))
         assert last < begin, f"{log[begin]!r} came before {log[last]!r}: {_of(log)}"
+
+    return check
+
+
+def sooner(first: str, second: str) -> Check:
+    """The first note that begins with `first` comes before the first that begins with `second`."""
+
+    def check(log: Log) -> None:
+        notes = [note for note in log if note.startswith((first, second))]
+        assert notes[0].startswith(first), f"{notes[0]!r} came before any {first!r}: {_of(log)}"
 
     return check
 

@@ -166,6 +166,22 @@ class PairDance:
             self.danced.release()
 
 
+class PairDanceWithoutFarewell(PairDance):
+    """Another solution: the next leader that comes has no follower before the last follower has danced."""
+
+    def leader(self, dance: Act) -> None:
+        with self.a_leader:
+            self.leader_is_there.release()
+            self.follower_is_there.acquire()
+            dance()
+
+    def follower(self, dance: Act) -> None:
+        with self.a_follower:
+            self.follower_is_there.release()
+            self.leader_is_there.acquire()
+            dance()
+
+
 class FifoQueue:
     """A semaphore for each thread that waits."""
 
@@ -199,6 +215,6 @@ SOLUTIONS: dict[str, list[type]] = {
     "barrier": [Barrier],
     "reusable_barrier": [ReusableBarrier, NumberedBarrier],
     "dance": [Dance],
-    "pair_dance": [PairDance],
+    "pair_dance": [PairDance, PairDanceWithoutFarewell],
     "fifo_queue": [FifoQueue],
 }

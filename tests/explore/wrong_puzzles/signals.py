@@ -165,14 +165,20 @@ class LeadersDoNotWait(right.Dance):
         dance()
 
 
-class LeavesEarly(right.PairDance):
-    """The leader does not wait until its follower has danced."""
+class NextFollower(right.PairDance):
+    """The next follower comes while this one dances."""
 
     def leader(self, dance: Act) -> None:
         with self.a_leader:
             self.leader_is_there.release()
             self.follower_is_there.acquire()
             dance()
+
+    def follower(self, dance: Act) -> None:
+        with self.a_follower:
+            self.follower_is_there.release()
+            self.leader_is_there.acquire()
+        dance()
 
 
 class InAnyOrder:
@@ -216,6 +222,6 @@ WRONG: dict[str, list[tuple[type, str]]] = {
     "barrier": [(WithoutALock, DEADLOCK), (OpensForOne, DEADLOCK), (HoldsTheLock, DEADLOCK)],
     "reusable_barrier": [(OneTurnstile, DEADLOCK), (OneUse, "a round ahead")],
     "dance": [(OneSemaphore, "too early"), (LeadersDoNotWait, "too early")],
-    "pair_dance": [(LeavesEarly, "in place of L F"), (right.Dance, "in place of L F")],
+    "pair_dance": [(NextFollower, "in place of L F"), (right.Dance, "in place of L F")],
     "fifo_queue": [(InAnyOrder, "not in the order"), (Forgets, DEADLOCK), (LastInFirstOut, "not in the order")],
 }
