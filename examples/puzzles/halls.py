@@ -12,13 +12,14 @@ from examples.puzzles.stage import (
     everything,
     in_order,
     reads,
+    sooner,
 )
 
 __all__ = ["PUZZLES"]
 
 
 class RoomParty:
-    """The dean comes in to search an empty room, or to end a party of `limit`; then none comes in until all are gone."""
+    """The dean searches an empty room, or ends a party of `limit` or more, and stays until all are gone."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -28,12 +29,13 @@ class RoomParty:
         stay()
         leave()
 
-    def dean(self, search: Act, end_party: Act) -> None:
+    def dean(self, search: Act, end_party: Act, leave: Act) -> None:
         end_party()
+        leave()
 
 
 class Bus:
-    """A bus for `n` takes the riders that wait when it comes, and departs when they are aboard; empty if there are none."""
+    """A bus with `n` seats takes the riders that wait when it comes, and departs when they are aboard."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -102,7 +104,7 @@ def _party(log: Log) -> None:
 
 
 def _dean(at: float = 0) -> list[Call]:
-    return [call("dean", "searches?", "ends it?", at=at, after="dean goes")]
+    return [call("dean", "searches?", "ends it?", "dean goes", at=at)]
 
 
 def _immigrant(name: str, at: float = 0, stays: float = 0) -> dict[str, list[Call]]:
@@ -176,7 +178,7 @@ TABLE = (
     Run({**_diner("a"), **_diner("b"), **_diner("c")}, _left_alone),
     Run(
         {**_diner("a", stays=1), **_diner("b", stays=3), **_diner("c", at=2, stays=3)},
-        everything(_left_alone, in_order("leaves a", "leaves b", "leaves c")),
+        everything(_left_alone, sooner("leaves a", "-dines b")),
     ),
 )
 
@@ -185,7 +187,8 @@ PUZZLES = (
         "room_party",
         "The dean of students",
         "Little Book: room party",
-        "The dean waits while 1 to `limit - 1` students are inside. `enter` and `leave` count from when they are called.",
+        "The dean waits while 1 to `limit - 1` students are inside. While the dean is inside, no student comes in. "
+        "Who has called `enter` is inside, until it calls `leave`.",
         "Three states: no dean, a dean that waits, a dean inside. Call `enter` and `leave` with the state locked.",
         RoomParty,
         (
@@ -202,7 +205,8 @@ PUZZLES = (
         "bus",
         "The bus",
         "Little Book: Senate bus",
-        "Riders that come while a bus loads wait for the next one, and so do those for whom there is no seat.",
+        "Riders that come while a bus loads wait for the next one, and so do those for whom there is no seat. "
+        "A bus that finds no rider departs at once.",
         "Number the riders. A bus calls those up to a number, and departs when so many have boarded.",
         Bus,
         (
@@ -223,8 +227,11 @@ PUZZLES = (
                 reads("+boards -boards departs +boards -boards departs"),
                 (2,),
             ),
-            Run({"a": [call("rider", "boards a", at=1)], "bus": [call("bus", "departs", at=at) for at in (0, 2)]},
-                reads("departs boards departs"), (2,)),
+            Run(
+                {"a": [call("rider", "boards a", at=1)], "bus": [call("bus", "departs", at=at) for at in (0, 2)]},
+                reads("departs boards departs"),
+                (2,),
+            ),
         ),
         "check_then_act",
     ),
@@ -232,7 +239,8 @@ PUZZLES = (
         "court",
         "Before the judge",
         "Little Book: Faneuil Hall",
-        "The judge confirms when all immigrants inside have checked in; these swear, and leave when the judge has left.",
+        "The judge confirms when all immigrants inside have checked in. These swear, and leave when the judge has "
+        "left. While the judge is there, no one comes in.",
         "One lock at the door, which the judge keeps; a count of those that have not checked in.",
         Court,
         COURT,
@@ -273,7 +281,15 @@ PUZZLES = (
         CompanyAtTable,
         (
             Run({**_diner("a"), **_diner("b")}, everything(_left_alone, _begins_alone)),
-            Run({**_diner("a", stays=1), **_diner("b", at=1, stays=1)}, everything(_left_alone, _begins_alone)),
+            Run(
+                {
+                    **_diner("a", stays=1),
+                    **_diner("b", at=1, stays=1),
+                    **_diner("c", at=3, stays=1),
+                    **_diner("d", at=4, stays=1),
+                },
+                everything(_left_alone, _begins_alone),
+            ),
         ),
         "write_skew",
     ),

@@ -35,7 +35,7 @@ class Savages:
 
 
 class Barbershop:
-    """One barber, and `chairs` on which customers wait. `barber` serves one customer; one that finds no chair leaves."""
+    """One barber, and `chairs` on which customers wait. Each call of `barber` serves one customer."""
 
     def __init__(self, chairs: int) -> None:
         self.chairs = chairs

@@ -20,6 +20,7 @@ from examples.puzzles.stage import (
 
 __all__ = ["PUZZLES"]
 
+
 class Signal:
     """`late` does its act when `early` has done its own."""
 
@@ -187,9 +188,7 @@ PUZZLES = (
         ReusableBarrier,
         (
             Run(
-                {
-                    name: [call("wait", before=f"{name} does {number}") for number in range(1, 4)] for name in "ab"
-                },
+                {name: [call("wait", before=f"{name} does {number}") for number in range(1, 4)] for name in "ab"},
                 _rounds,
                 (2,),
             ),
@@ -237,7 +236,8 @@ PUZZLES = (
         "fifo_queue",
         "First come, first served",
         "Little Book: FIFO queue",
-        "A semaphore in order: each `signal` lets the thread go that has waited longest. `signal` before `wait` counts.",
+        "A semaphore in order: each `signal` releases the thread that has waited longest. A `signal` before any `wait` "
+        "is kept.",
         "Each thread that waits has a semaphore of its own, in a list.",
         FifoQueue,
         (

@@ -37,6 +37,7 @@ __all__ = [
     "reads",
     "side_by_side",
     "sooner",
+    "source_of",
     "together",
 ]
 
@@ -183,7 +184,13 @@ class Puzzle:
 
     def skeleton(self) -> str:
         """The text of the class that students get."""
-        return inspect.getsource(self.given)
+        return source_of(self.given)
+
+
+def source_of(program: type[Any]) -> str:
+    """The text of a class, after the classes of the same file that it is made of."""
+    made_of = [item for item in reversed(program.__mro__) if item.__module__ == program.__module__]
+    return "\n\n".join(inspect.getsource(item) for item in made_of)
 
 
 # -- checks --------------------------------------------------------------------------------------------------
@@ -226,7 +233,7 @@ def at_most(count: int, kind: str) -> Check:
     """No more acts of this kind are under way at the same time."""
 
     def check(log: Log) -> None:
-        most = max(now[kind] for now in inside(log))
+        most = max((now[kind] for now in inside(log)), default=0)
         assert most <= count, f"{most} did {kind!r} at the same time, and {count} may: {_of(log)}"
 
     return check
@@ -236,7 +243,7 @@ def together(count: int, kind: str) -> Check:
     """As many acts of this kind are under way at some moment: the class keeps out no more than it has to."""
 
     def check(log: Log) -> None:
-        most = max(now[kind] for now in inside(log))
+        most = max((now[kind] for now in inside(log)), default=0)
         assert most >= count, f"{count} could do {kind!r} at the same time, and {most} did: {_of(log)}"
 
     return check

@@ -26,17 +26,16 @@ class RoomParty(Monitor):
             self.students -= 1
             leave()
 
-    def dean(self, search: Act, end_party: Act) -> None:
+    def dean(self, search: Act, end_party: Act, leave: Act) -> None:
         with self.when(lambda: self.students == 0 or self.students >= self.limit):
+            self.dean_is_inside = True
             if self.students == 0:
                 search()
             else:
                 end_party()
-                self.dean_is_inside = True
-        with self.when(lambda: not self.dean_is_inside or self.students == 0):
-            pass
-        with self.when():
+        with self.when(lambda: self.students == 0):
             self.dean_is_inside = False
+            leave()
 
 
 class Bus(Monitor):

@@ -10,6 +10,7 @@ from examples.puzzles.stage import Act
 
 __all__ = ["SOLUTIONS"]
 
+
 class Signal:
     """A semaphore that begins with 0."""
 

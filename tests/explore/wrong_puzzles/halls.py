@@ -24,12 +24,13 @@ class DoorStaysOpen(right.RoomParty):
 class ImpatientDean(right.RoomParty):
     """Does not wait until all have left."""
 
-    def dean(self, search: Act, end_party: Act) -> None:
+    def dean(self, search: Act, end_party: Act, leave: Act) -> None:
         with self.when(lambda: self.students == 0 or self.students >= self.limit):
             if self.students == 0:
                 search()
             else:
                 end_party()
+            leave()
 
 
 class EndsAnyParty(right.RoomParty):
@@ -147,6 +148,8 @@ class TheOtherDecides(right.CompanyAtTable):
             self.together = True
 
 
+DEADLOCK = "no thread can go on"
+
 WRONG: dict[str, list[tuple[type, str]]] = {
     "room_party": [
         (DoorStaysOpen, "beside the dean"),
@@ -156,7 +159,7 @@ WRONG: dict[str, list[tuple[type, str]]] = {
     "bus": [
         (LatecomersBoard, "in place of +boards"),
         (NoLimit, "in place of boards boards departs"),
-        (WaitsForOne, "in place of departs"),
+        (WaitsForOne, DEADLOCK),
     ],
     "court": [
         (ConfirmsAtOnce, "had not checked in"),
@@ -164,6 +167,6 @@ WRONG: dict[str, list[tuple[type, str]]] = {
         (LeavesBesideTheJudge, "beside the judge"),
     ],
     "tidy_court": [(right.Court, "after the judge came again"), (ConfirmsAtOnce, "had not checked in")],
-    "table": [(LeavesAtOnce, "one dines alone"), (WaitsForAll, "not in the order")],
-    "company_at_table": [(right.Table, "alone"), (TheOtherDecides, "")],
+    "table": [(LeavesAtOnce, "one dines alone"), (WaitsForAll, "came before any 'leaves a'")],
+    "company_at_table": [(right.Table, "alone"), (TheOtherDecides, "'+dines c' alone")],
 }

@@ -177,7 +177,11 @@ WRONG: dict[str, list[tuple[type, str]]] = {
         (AnyoneOnTheRope, "'side0' and 'side1' at the same time"),
         (LonelyRope, "2 could do 'side0'"),
     ],
-    "modus_hall": [(NoMajority, "'+side0 d' came before"), (Queue, "'+side1 b' came before"), (BothWalk, "at the same time")],
+    "modus_hall": [
+        (NoMajority, "'+side0 d' came before"),
+        (Queue, "'+side1 b' came before"),
+        (BothWalk, "at the same time"),
+    ],
     "sushi_bar": [
         (Multiplex, "'+eats c' came before '-eats a'"),
         (LooksOnce, "2 did 'eats'"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 from examples.puzzles.solutions import shops as right
 from examples.puzzles.stage import Act
@@ -240,8 +239,16 @@ WRONG: dict[str, list[tuple[type, str]]] = {
     "savages": [(FillsEarly, "'fill' with 1 in the pot"), (LooksThenTakes, "'take' with 0 in the pot")],
     "barbershop": [(WithoutAnEnd, "in place of cut hair"), (NeverFull, DEADLOCK), (CountsWithoutALock, DEADLOCK)],
     "fifo_barbershop": [(right.Barbershop, "not in the order hair a"), (AnyNumber, "in place of cut hair")],
-    "busy_barbershop": [(NoSofa, "'sits' came too early"), (NoRoom, DEADLOCK), (AcceptsFirst, "'accepts' came too early")],
-    "santa": [(ElvesFirst, "not in the order prepares, helps"), (NextGroup, "in place of helps asks"), (DoesNotWaitForSanta, "came before")],
+    "busy_barbershop": [
+        (NoSofa, "'sits' came too early"),
+        (NoRoom, DEADLOCK),
+        (AcceptsFirst, "'accepts' came too early"),
+    ],
+    "santa": [
+        (ElvesFirst, "not in the order prepares, helps"),
+        (NextGroup, "in place of helps asks"),
+        (DoesNotWaitForSanta, "came before"),
+    ],
     "water": [(OpenDoor, "in place of H H O"), (AnyThree, "in place of H H O")],
     "river": [(AnyFour, "in place of"), (TwoAndTwo, "in place of"), (TwoBoats, "in place of")],
     "roller_coaster": [(GoesEmpty, "in place of load"), (LoadsWhileTheyLeave, "in place of load")],
