@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,12 @@ def test_each_puzzle_has_a_solution_and_two_wrong_ones() -> None:
 
 
 def refused(name: str, program: type[Any], reason: str) -> None:
+    """It fails, and with each further seed the same run does."""
+    item = puzzle(name)
     for seed in SEEDS:
-        last = puzzle(name).marked(program, schedules=FOUND_WITHIN, seed=seed, shrink=False)[-1]
+        results = item.marked(program, schedules=FOUND_WITHIN, seed=seed, shrink=False)
+        item = replace(item, runs=item.runs[len(results) - 1 : len(results)])
+        last = results[-1]
         assert last.failure is not None, f"{program.__name__} was accepted with seed {seed}"
         assert reason in last.failure.message, last.failure.message
 
