@@ -33,7 +33,7 @@ def pages() -> dict[str, str]:
 
 @cache
 def found(name: str) -> Failure:
-    """What the explorer finds in the broken program of a lesson."""
+    """The failure of the broken program of a lesson."""
     failure = lesson(name).fails().failure
     assert failure is not None, f"{name}: the hazard was not found"
     return failure
@@ -91,8 +91,8 @@ def _page(name: str) -> str:
     taught, group = lesson(name), group_of(name)
     failure = found(name)
     verdict = taught.survives().assert_holds().verdict
-    sources = sources(taught)
-    answers = "\n".join(_answer(item, sources[item.program]) for item in taught.and_if)
+    texts = sources(taught)
+    answers = "\n".join(_answer(item, texts[item.program]) for item in taught.and_if)
     return f"""# {COURSE.index(name) + 1}. {taught.title}
 
 Group {group.letter}, {group.title}.
@@ -102,7 +102,7 @@ In the literature: {", ".join(taught.terms)}.
 
 ## The program that is broken
 
-{sources[taught.broken]}
+{texts[taught.broken]}
 
 ## What can go wrong?
 
@@ -123,7 +123,7 @@ Time goes downwards, and a column with a colour of its own is a thread.
 
 {paragraph(sentence(taught.fix))}
 
-{sources[taught.fixed]}
+{texts[taught.fixed]}
 
 Explored in the same way: {verdict}.
 

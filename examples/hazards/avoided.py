@@ -8,7 +8,7 @@ __all__ = ["AVOIDED", "Avoided"]
 
 
 class Avoided(NamedTuple):
-    """What a flow does in place of the program of a lesson."""
+    """A way to do the work of a lesson's program without its hazard."""
 
     rule: str
     """The rule that forbids the hazard between a publisher and its subscriber; empty if no rule is about it."""
@@ -32,9 +32,15 @@ AVOIDED = {
     "double_checked_locking": Avoided("", "cache", "the source is run once, and all get its elements"),
     "submit_after_shutdown": Avoided("1.7", "hot.EmitResult", "`emit` says whether the element was taken"),
     "store_buffering": Avoided("", "atomics.AtomicBoolean", "its steps are ordered; those of plain fields need not be"),
-    "lost_notify": Avoided("3.8", "hot.UnicastProcessor", "an element waits until it is requested, and a request is kept"),
-    "if_instead_of_while": Avoided("1.1", "balance", "an element goes to one worker that has demand, with no second look"),
-    "one_condition_for_two": Avoided("1.1", "publish_on", "room is demand and items are signals, each with its own way"),
+    "lost_notify": Avoided(
+        "3.8", "hot.UnicastProcessor", "an element waits until it is requested, and a request is kept"
+    ),
+    "if_instead_of_while": Avoided(
+        "1.1", "balance", "an element goes to one worker that has demand, with no second look"
+    ),
+    "one_condition_for_two": Avoided(
+        "1.1", "publish_on", "room is demand and items are signals, each with its own way"
+    ),
     "lost_by_cancelling": Avoided("", "do_on_discard", "it gets each element that was taken and is not delivered"),
     "lock_order": Avoided("", "zip", "it waits for both sources, and holds no lock meanwhile"),
     "philosophers": Avoided("", "bulkhead", "it lets one less in than would close the circle"),
@@ -43,7 +49,9 @@ AVOIDED = {
     "leaked_lock": Avoided("", "using", "the resource is left at the end, at an error and at a cancel"),
     "nested_monitor": Avoided("3.4", "publish_on", "no thread waits for room: `request` returns at once"),
     "calling_out_with_a_lock": Avoided("", "hot.PublishProcessor", "it calls its subscribers with no lock held"),
-    "starved_pool": Avoided("2.2", "publish_on", "the rest of the flow is a task of its own, and no thread waits for it"),
+    "starved_pool": Avoided(
+        "2.2", "publish_on", "the rest of the flow is a task of its own, and no thread waits for it"
+    ),
     "polite_livelock": Avoided("", "race", "one step decides which source has won"),
     "backed_off_livelock": Avoided("", "retry_backoff", "pauses grow, and the number of tries has an end"),
     "starved_writer": Avoided("", "merge", "sources that have elements take turns"),
@@ -53,10 +61,14 @@ AVOIDED = {
     "lost_demand": Avoided("3.8", "create", "it counts demand in one atomic step"),
     "missed_wake_up": Avoided("3.8", "hot.UnicastProcessor", "the last look and the leaving are one step"),
     "two_drains": Avoided("1.3", "serialize", "one owner delivers, and the others leave their signals"),
-    "signal_after_completion": Avoided("1.7", "create", "elements after the end go to a hook, and not to the subscriber"),
+    "signal_after_completion": Avoided(
+        "1.7", "create", "elements after the end go to a hook, and not to the subscriber"
+    ),
     "double_close": Avoided("1.6", "using", "one step decides who ends it, and the resource is left once"),
     "recycled_subscription": Avoided("", "repeat", "each round has a subscription of its own"),
     "demand_overflow": Avoided("3.17", "limit_rate", "demand is capped, and goes upstream in small parts"),
-    "unbounded_recursion": Avoided("3.3", "generate", "a request from inside `on_next` is served by the loop further up"),
+    "unbounded_recursion": Avoided(
+        "3.3", "generate", "a request from inside `on_next` is served by the loop further up"
+    ),
 }
 """By lesson."""

@@ -188,7 +188,7 @@ PUZZLES = (
         "The dean of students",
         "Little Book: room party",
         "The dean waits while 1 to `limit - 1` students are inside. While the dean is inside, no student comes in. "
-        "Who has called `enter` is inside, until it calls `leave`.",
+        "A student is inside from its call of `enter` to its call of `leave`.",
         "Three states: no dean, a dean that waits, a dean inside. Call `enter` and `leave` with the state locked.",
         RoomParty,
         (

@@ -268,7 +268,7 @@ PUZZLES = (
             ),
             Run(
                 {name: [call("attempt", f"~in {name}?", stays=2, gets=True)] for name in "ab"},
-                reads("+in a -in b", "+in b -in a"),
+                reads("+in a -in b", "+in b -in a", "a +in -in b", "b +in -in a"),
             ),
         ),
         "leaked_lock",

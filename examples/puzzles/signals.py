@@ -111,7 +111,7 @@ class FifoQueue:
 
 
 def _rounds(log: Log) -> None:
-    """Nobody does an act of a round before all have done that of the round before."""
+    """No thread does an act of a round before all have done that of the round before."""
     rounds = [int(note.split()[-1]) for note in log]
     assert rounds == sorted(rounds), f"a thread was a round ahead: {', '.join(log)}"
 

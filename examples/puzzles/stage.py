@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Act = Callable[[], object]
-"""What a method of a puzzle gets, and has to call."""
+"""A method of a puzzle gets it, and has to call it."""
 
 Log = list[str]
 Check = Callable[[Log], None]
@@ -114,7 +114,7 @@ class Stage:
         self.made = program(*run.made)
 
     def play(self, name: str) -> None:
-        """What the thread of that name does."""
+        """Do what the thread of that name has to."""
         now = 0.0
         for item, arguments in self.scripts[name]:
             if item.at > now:
@@ -161,7 +161,7 @@ class Puzzle:
     name: str
     title: str
     source: str
-    """What it is called in the book or the game that it comes from."""
+    """Its names in the book or the game that it comes from."""
     task: str
     hint: str
     given: type[Any]
@@ -207,7 +207,7 @@ def everything(*checks: Check) -> Check:
 
 
 def fine(log: Log) -> None:
-    """That each act was done is enough."""
+    """No more than that each act was done."""
 
 
 def inside(log: Log) -> Iterator[Counter[str]]:

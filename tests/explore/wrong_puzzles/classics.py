@@ -196,7 +196,7 @@ WRONG: dict[str, list[tuple[type, str]]] = {
     "readers_writers": [
         (OneLock, "2 could do 'reads'"),
         (ReadersLockNothing, "'reads' and 'writes' at the same time"),
-        (FirstReaderWithoutALock, DEADLOCK),
+        (FirstReaderWithoutALock, f"{DEADLOCK}|'reads' and 'writes' at the same time"),
     ],
     "no_starve_readers_writers": [(right.ReadersWriters, "'+reads s' came before '+writes w'"), (OneLock, "2 could")],
     "writer_priority": [

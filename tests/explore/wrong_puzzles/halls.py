@@ -39,7 +39,7 @@ class EndsAnyParty(right.RoomParty):
 
 
 class LatecomersBoard(right.Bus):
-    """Whoever comes while the bus is there boards it."""
+    """A rider that comes while the bus loads boards it."""
 
     def bus(self, depart: Act) -> None:
         with self.when():
@@ -92,7 +92,7 @@ class ConfirmsAtOnce(right.TidyCourt):
 
 
 class AnySession(right.Court):
-    """Whoever comes after the first session swears at once: a flag that stays."""
+    """An immigrant that comes after the first session swears at once: a flag that stays."""
 
     def immigrant(self, enter: Act, check_in: Act, swear: Act, leave: Act) -> None:
         with self.when(lambda: not self.judge_is_there):

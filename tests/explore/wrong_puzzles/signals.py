@@ -220,7 +220,7 @@ WRONG: dict[str, list[tuple[type, str]]] = {
     "mutex": [(Flag, "2 did 'in' at the same time"), (NeverGivesBack, DEADLOCK)],
     "multiplex": [(OneOnly, "2 could do 'in' at the same time"), (LooksThenCounts, "3 did 'in' at the same time")],
     "barrier": [(WithoutALock, DEADLOCK), (OpensForOne, DEADLOCK), (HoldsTheLock, DEADLOCK)],
-    "reusable_barrier": [(OneTurnstile, DEADLOCK), (OneUse, "a round ahead")],
+    "reusable_barrier": [(OneTurnstile, f"{DEADLOCK}|a round ahead"), (OneUse, "a round ahead")],
     "dance": [(OneSemaphore, "too early"), (LeadersDoNotWait, "too early")],
     "pair_dance": [(NextFollower, "in place of L F"), (right.Dance, "in place of L F")],
     "fifo_queue": [(InAnyOrder, "not in the order"), (Forgets, DEADLOCK), (LastInFirstOut, "not in the order")],
