@@ -270,7 +270,7 @@ PUZZLES = (
         "The party",
         "Little Book: sushi bar",
         "At most `n` eat. From the moment at which all seats are taken, no one sits down until all seats are free.",
-        "A flag: the last one to sit sets it, and the last one to leave takes it away. A thread that was woken looks again.",
+        "A flag: the last one to sit sets it, and the last one to leave clears it. A thread that wakes looks again.",
         SushiBar,
         (
             Run({name: [call("eat", f"~eats {name}")] for name in "abc"}, at_most(2, "eats"), (2,)),

@@ -182,7 +182,7 @@ PUZZLES = (
         "barbershop",
         "The barber sleeps",
         "Little Book: barbershop",
-        "Each cut goes with one haircut, before the next begins. A customer that finds all chairs taken leaves at once.",
+        "Each cut goes with one haircut, before the next begins. One that finds all chairs taken leaves at once.",
         "A rendezvous of the barber and a customer at the beginning, and another at the end.",
         Barbershop,
         (
@@ -242,7 +242,8 @@ PUZZLES = (
         "busy_barbershop",
         "A sofa, and a till",
         "Little Book: Hilzer's barbershop",
-        "First come, first on the sofa, first in a chair. A customer pays, a barber accepts. One that finds it full leaves.",
+        "First come, first on the sofa, first in a chair. A customer pays, then a barber accepts. One that finds no "
+        "room leaves.",
         "Two queues, one behind the other: the place that one frees lets in the next of the other.",
         BusyBarbershop,
         (

@@ -27,7 +27,7 @@ def commands() -> list[str]:
 
 
 def printed(command: str, folder: Path) -> str:
-    """What a command prints, in a folder that has the file that the page saves."""
+    """The output of a command, in a folder that has the file that the page saves."""
     program, _, wanted = command.partition(" | grep ")
     name, *arguments = program.split()
     module = {"python": [], "reactive-runtime": ["-m", "reactive_runtime"]}[name]

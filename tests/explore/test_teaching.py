@@ -75,7 +75,7 @@ def test_the_table_of_the_exercises_is_what_they_say() -> None:
 
 
 def linked(name: str) -> str:
-    """What avoids a hazard, with its page in the reference."""
+    """A name that avoids a hazard, with its page in the reference."""
     if "." not in name:
         assert callable(getattr(Flow, name))
         return f"[`{name}`](reference/flow/{name}.rst)"
