@@ -83,7 +83,7 @@ class Run:
     made: tuple[Any, ...] = ()
     """The arguments of the class."""
 
-    def scenario(self, program: type[Any]) -> Scenario:
+    def scenario(self, program: type[Any]) -> Scenario[Stage]:
         """This run with a class that was handed in."""
 
         def actor(name: str) -> Callable[[Stage], None]:
