@@ -45,13 +45,13 @@ def _slides(name: str) -> str:
 
 {sources[taught.broken]}
 
-## {taught.title}: a schedule
+## Schedule: {taught.title}
 
 {lessons.paragraph(taught.hazard)}
 
 {lessons.figure(lessons.found(name).svg())}
 
-## {taught.title}: the fix
+## Fix: {taught.title}
 
 {lessons.sentence(lessons.paragraph(taught.fix))}
 

@@ -81,9 +81,8 @@ class FifoBarbershop(Monitor):
     def customer(self, hair: Act, leave: Act) -> None:
         with self.when():
             full = self.came - self.called == self.chairs
-            if not full:
-                self.came += 1
-                number = self.came
+            self.came += not full
+            number = self.came
         if full:
             leave()
             return
@@ -107,10 +106,9 @@ class BusyBarbershop(Monitor):
     def customer(self, sit: Act, hair: Act, pay: Act, leave: Act) -> None:
         with self.when():
             full = self.inside == self.room
-            if not full:
-                self.inside += 1
-                number = self.numbers
-                self.numbers += 1
+            number = self.numbers
+            self.inside += not full
+            self.numbers += not full
         if full:
             leave()
             return
