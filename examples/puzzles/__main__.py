@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         return int(not all(marks))
     else:
         print(f"{item.title}\n{'=' * len(item.title)}\n\n{paragraph(item.task)}\n{item.skeleton()}")
-        print(f"In other words: {item.source}.\n\nWrite it in a file of your own, and have it marked:\n")
+        print(f"From: {item.source}.\n\nWrite it in a file of your own, and have it marked:\n")
         print(f"    python -m examples.puzzles {item.name} --given > mine.py")
         print(f"    python -m examples.puzzles {item.name} mine.py")
     return 0
@@ -58,7 +58,7 @@ def _file(item: Puzzle) -> str:
     imports = [f"import {name}\n" for name in ("threading", "time") if f"{name}." in text]
     head = "from __future__ import annotations\n\n"
     if "Act" in text or not imports:
-        imports += ["\nfrom examples.puzzles.monitor import Monitor  # if you like\n"]
+        imports += [f"{chr(10) * bool(imports)}from examples.puzzles.monitor import Monitor  # if you like\n"]
         imports += ["from examples.puzzles.stage import Act\n"]
     return f'"""{item.title}: my solution."""\n\n{head}{"".join(imports)}\n\n{text}'
 

@@ -240,7 +240,7 @@ PUZZLES = (
         "Before the judge",
         "Little Book: Faneuil Hall",
         "The judge confirms when all immigrants inside have checked in. These swear, and leave when the judge has "
-        "left. While the judge is there, no one comes in.",
+        "left. While the judge is there, no one comes in; spectators leave when they like.",
         "One lock at the door, which the judge keeps; a count of those that have not checked in.",
         Court,
         COURT,
@@ -266,7 +266,8 @@ PUZZLES = (
         "table",
         "No one is left alone",
         "Little Book: dining hall",
-        "One that is done waits if the last other one still dines; it leaves when a third comes, or with the other.",
+        "A student that is done waits while only one other is left, and that one still dines. It leaves when a third "
+        "sits down, or when the other is done.",
         "Two that would leave at the same time leave together: the second one lets the first go.",
         Table,
         TABLE,

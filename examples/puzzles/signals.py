@@ -156,7 +156,7 @@ PUZZLES = (
         "multiplex",
         "A few at a time",
         "Little Book: multiplex; Deadlock Empire: semaphores",
-        "At most `n` acts are under way at the same time, and `n` are where so many threads come.",
+        "At most `n` acts are under way at the same time; if `n` threads or more come, `n` are.",
         "A semaphore that begins with `n`.",
         Multiplex,
         (

@@ -131,7 +131,7 @@ class DoesNotWaitForSanta(right.Santa):
     def reindeer(self, hitch: Act) -> None:
         with self.when():
             self.back += 1
-        with self.when(lambda: self.back == self.n):
+        with self.when(lambda: self.back == self.n or self.to_hitch > 0):
             hitch()
 
 
@@ -251,6 +251,6 @@ WRONG: dict[str, list[tuple[type, str]]] = {
     ],
     "water": [(OpenDoor, "in place of H H O"), (AnyThree, "in place of H H O")],
     "river": [(AnyFour, "in place of"), (TwoAndTwo, "in place of"), (TwoBoats, "in place of")],
-    "roller_coaster": [(GoesEmpty, "in place of load"), (LoadsWhileTheyLeave, "in place of load")],
+    "roller_coaster": [(GoesEmpty, "in place of load"), (LoadsWhileTheyLeave, f"in place of load|{DEADLOCK}")],
     "many_cars": [(OneAtATime, "were not"), (UnloadsInAnyOrder, "in place of unload0")],
 }
