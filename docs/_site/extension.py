@@ -13,7 +13,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
 
-from docs._site import files, finds, lessons, reference
+from docs._site import files, finds, lessons, reference, slides
 from docs._site.drawing import svg
 from docs._site.examples import EXAMPLES, WITHOUT
 from docs._site.names import ROOT, members
@@ -42,7 +42,7 @@ class Marble(Directive):
 def _write_pages(app: Sphinx) -> None:
     docs = Path(app.srcdir)
     write(docs / "reference", reference.pages())
-    write(docs / "lessons", lessons.pages())
+    write(docs / "lessons", {**lessons.pages(), **slides.pages()})
     write(docs / "found", finds.pages())
     write(docs / "files", files.pages(docs))
 

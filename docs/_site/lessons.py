@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -19,13 +20,23 @@ from examples.hazards import COURSE, GROUPS, Group, group_of, lesson, module_of
 from examples.hazards.exercises import EXERCISES, exercise
 from examples.hazards.lesson import AndIf, Lesson, Met
 from examples.hazards.notebooks import path_of
+from examples.puzzles import PUZZLES
+from reactive_runtime.explore import Failure
 
-__all__ = ["pages"]
+__all__ = ["figure", "found", "pages", "paragraph", "sentence", "sources"]
 
 
 def pages() -> dict[str, str]:
     """The text of each page by its path, below the folder of the lessons."""
     return {"index.md": _index(), **{f"{name}.md": _page(name) for name in COURSE}}
+
+
+@cache
+def found(name: str) -> Failure:
+    """The failure of the broken program of a lesson."""
+    failure = lesson(name).fails().failure
+    assert failure is not None, f"{name}: the hazard was not found"
+    return failure
 
 
 def _index() -> str:
@@ -41,6 +52,7 @@ program fails, and makes it as short as it can be.
 `make show NAME=hazards` prints all lessons in a terminal.
 [One page with all of them](../hazards.md) has the diagrams as text and, at its end, the words.
 The [glossary](../glossary.md) has those of the project.
+A [map](../hazard-map.md) says which rule and which operator avoids a hazard, and there are [puzzles](../puzzles.md).
 
 {groups}
 ## By the words of the literature
@@ -52,10 +64,10 @@ The [glossary](../glossary.md) has those of the project.
 
 
 def _group(group: Group) -> str:
-    entries = "\n".join(group.lessons)
+    entries = "\n".join([*group.lessons, f"slides-{group.letter.lower()}"])
     return f"""## {group.letter}. {group.title}
 
-{_paragraph(group.about)}
+{paragraph(group.about)}
 
 ```{{toctree}}
 :maxdepth: 1
@@ -67,42 +79,41 @@ def _group(group: Group) -> str:
 
 def _words() -> Iterator[tuple[str, str]]:
     """Each word of the literature, and links to the lessons that are about it."""
-    found: dict[str, list[str]] = {}
+    by_term: dict[str, list[str]] = {}
     for name in COURSE:
         for term in lesson(name).terms:
-            found.setdefault(term, []).append(f"[{lesson(name).title}]({name}.md)")
-    for term in sorted(found, key=str.lower):
-        yield term, ", ".join(found[term])
+            by_term.setdefault(term, []).append(f"[{lesson(name).title}]({name}.md)")
+    for term in sorted(by_term, key=str.lower):
+        yield term, ", ".join(by_term[term])
 
 
 def _page(name: str) -> str:
     taught, group = lesson(name), group_of(name)
-    failure = taught.fails().failure
-    assert failure is not None, f"{taught.title}: the hazard was not found"
+    failure = found(name)
     verdict = taught.survives().assert_holds().verdict
-    sources = _sources(taught)
-    answers = "\n".join(_answer(item, sources[item.program]) for item in taught.and_if)
+    texts = sources(taught)
+    answers = "\n".join(_answer(item, texts[item.program]) for item in taught.and_if)
     return f"""# {COURSE.index(name) + 1}. {taught.title}
 
 Group {group.letter}, {group.title}.
 In the literature: {", ".join(taught.terms)}.
 
-{_paragraph(taught.hazard)}
+{paragraph(taught.hazard)}
 
 ## The program that is broken
 
-{sources[taught.broken]}
+{texts[taught.broken]}
 
 ## What can go wrong?
 
-{_paragraph(taught.question)}
+{paragraph(taught.question)}
 
 {games.section(taught.broken, module_of(name))}
 ## The schedule that shows it
 
 {_opening("Show the schedule")}
 
-{_figure(failure.svg())}
+{figure(failure.svg())}
 
 Time goes downwards, and a column with a colour of its own is a thread.
 
@@ -110,9 +121,9 @@ Time goes downwards, and a column with a colour of its own is a thread.
 
 ## The fix
 
-{_paragraph(_sentence(taught.fix))}
+{paragraph(sentence(taught.fix))}
 
-{sources[taught.fixed]}
+{texts[taught.fixed]}
 
 Explored in the same way: {verdict}.
 
@@ -121,7 +132,7 @@ Explored in the same way: {verdict}.
 {answers}
 ## With a GIL, and without
 
-{_paragraph(taught.gil_text)}
+{paragraph(taught.gil_text)}
 
 ## Met for real
 
@@ -130,6 +141,7 @@ Explored in the same way: {verdict}.
 ## Now you
 
 {_exercises(group)}
+{_puzzles(name)}
 [{path_of(group).name}](../../examples/hazards/notebooks) has the lessons of this group as a notebook.
 `python -m {module_of(name)}` prints this lesson in a terminal.
 """
@@ -151,23 +163,29 @@ def _exercises(group: Group) -> str:
 """
 
 
+def _puzzles(name: str) -> str:
+    """Those on the hazard of the lesson, in a line."""
+    names = ", ".join(f"`{item.name}`" for item in PUZZLES.values() if item.lesson == name)
+    return f"[Puzzles](../puzzles.md) on it: {names}.\n" if names else ""
+
+
 def _answer(item: AndIf, source: str) -> str:
     result = item.explored()
-    found = f"fails: {result.failure.message}" if result.failure is not None else str(result.verdict)
+    said = f"fails: {result.failure.message}" if result.failure is not None else str(result.verdict)
     return f"""{_opening(f"… {item.question}")}
 
-{_paragraph(item.answer)}
+{paragraph(item.answer)}
 
 {source}
 
-Explored: `{found.replace("`", "'")}`.
+Explored: `{said.replace("`", "'")}`.
 
 {_closing()}
 """
 
 
 def _places(met: tuple[Met, ...]) -> str:
-    return "\n".join(f"- {_paragraph(place.what)} {_address(place.where)}" for place in met)
+    return "\n".join(f"- {paragraph(place.what)} {_address(place.where)}" for place in met)
 
 
 def _address(where: str) -> str:
@@ -183,15 +201,17 @@ def _closing() -> str:
     return "```{raw} html\n</details>\n```"
 
 
-def _paragraph(text: str) -> str:
+def paragraph(text: str) -> str:
+    """A text on one line."""
     return " ".join(text.split())
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """A text that begins with a capital."""
     return text[:1].upper() + text[1:]
 
 
-def _sources(taught: Lesson) -> dict[Any, str]:
+def sources(taught: Lesson) -> dict[Any, str]:
     """The text of each program of a lesson, with the classes before it that are only there for it.
 
     The lines have the numbers that the diagrams name.
@@ -199,7 +219,7 @@ def _sources(taught: Lesson) -> dict[Any, str]:
     module = sys.modules[taught.broken.__module__]
     lines = inspect.getsource(module).splitlines()
     programs = {item.__name__: item for item in (taught.broken, taught.fixed, *(one.program for one in taught.and_if))}
-    found: dict[Any, str] = {}
+    texts: dict[Any, str] = {}
     blocks: list[str] = []
     for node in ast.parse("\n".join(lines)).body:
         if not isinstance(node, ast.ClassDef):
@@ -208,12 +228,12 @@ def _sources(taught: Lesson) -> dict[Any, str]:
         text = re.sub(r"  # (noqa|type: ignore)[^\n]*", "", text)
         blocks.append(f"```{{code-block}} python\n:linenos:\n:lineno-start: {node.lineno}\n\n{text}\n```")
         if node.name in programs:
-            found[programs[node.name]] = "\n\n".join(blocks)
+            texts[programs[node.name]] = "\n\n".join(blocks)
             blocks = []
-    return found
+    return texts
 
 
-def _figure(svg: str) -> str:
+def figure(svg: str) -> str:
     """The picture in the page itself, so that it has the colours of the page."""
     bare = re.sub(r"<style>.*?</style>", "", svg, flags=re.DOTALL)
     picture = "\n".join(line for line in bare.splitlines() if line.strip() and not line.startswith("<?xml"))

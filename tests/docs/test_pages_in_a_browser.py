@@ -24,6 +24,8 @@ PAGES = {
     "lesson-livelock": "lessons/polite_livelock.html",
     "lessons": "lessons/index.html",
     "game": "lessons/lost_update.html",
+    "lecture": "lecture.html",
+    "slides": "lessons/slides-d.html",
     "how-to": "how-to/from-reactor.html",
     "module": "reference/testing.html",
 }
@@ -258,3 +260,25 @@ def test_a_game_can_be_read_in_the_light_and_in_the_dark(opened: Callable[..., A
         page.locator(f'.choice[data-thread="{thread}"]').click()
     page.screenshot(path=shots / f"game-{scheme}.png", full_page=True)
     assert faults(page, DESKTOP["width"]) == []
+
+
+@pytest.mark.parametrize("name", ["lecture", "slides"])
+def test_slides_are_shown_one_at_a_time(opened: Callable[..., Any], shots: Path, name: str) -> None:
+    page = opened(name, viewport=DESKTOP)
+    titles = page.locator("article section section h2").all_inner_texts()
+    shown = page.locator("section.shown")
+    assert shown.count() == 0
+    page.click("button.present")
+    seen = []
+    for key in ("ArrowLeft", "ArrowRight", " ", "PageUp"):
+        page.keyboard.press(key)
+        assert shown.count() == 1
+        seen.append(shown.locator("h2").inner_text())
+    assert seen == [titles[0].rstrip("¶#"), *(titles[at].rstrip("¶#") for at in (1, 2, 1))]
+    page.screenshot(path=shots / f"{name}-presented.png")
+    box = shown.bounding_box()
+    assert (box["width"], box["height"]) == (DESKTOP["width"], DESKTOP["height"])
+    assert page.locator("section.shown .say:visible").count() == 0
+    page.keyboard.press("Escape")
+    assert shown.count() == 0
+    assert page.locator(".presenting").count() == 0
