@@ -75,6 +75,7 @@ class Scheduler(Ordering):
         "always",
         "carriers",
         "choose",
+        "choose_early",
         "clock",
         "collecting",
         "current",
@@ -128,6 +129,7 @@ class Scheduler(Ordering):
         self.starving: int = STARVED  # steps between two such looks
         self.looked: int = 0  # the length of the schedule at the last look
         self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
+        self.choose_early: Callable[[list[Task], Task], Task] = self.choose  # asked where time may pass early
         self.always: Callable[[], object] | None = None
         self.shown: Callable[[Any, FrameType], Any] = lambda called, _: (
             called
@@ -367,9 +369,13 @@ class Scheduler(Ordering):
         """As `_next`; a thread that waits with a timeout may be chosen too: then its time has come."""
         if self.ranked:
             self.rank()
-        able = [*self.ready, *self.soon()]
-        self.timed = self.timed or len(able) > len(self.ready)
-        chosen = able[0] if len(able) <= self.few else self.choose(able, me)
+        ready, soon = self.ready, self.soon()
+        if soon:
+            self.timed = True
+            able = [*ready, *soon]
+            chosen = able[0] if len(able) <= self.few else self.choose_early(able, me)
+        else:
+            chosen = ready[0] if len(ready) <= self.few else self.choose(ready, me)
         if chosen.state is WAITING:
             assert chosen.deadline is not None
             self.spare -= 1
@@ -611,7 +617,7 @@ class Scheduler(Ordering):
     def _read_late(self, me: Task) -> None:
         """`me` reads the clock: a strategy chooses whether it has paused since its last step."""
         self.timed = True
-        chosen = self.choose([*self.stands], me)
+        chosen = self.choose_early([*self.stands], me)
         self.schedule.append(chosen.index)
         me.location, me.writes, me.what = None, False, "reads the clock"
         if chosen is self.stands[1]:

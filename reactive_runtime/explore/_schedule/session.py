@@ -39,7 +39,7 @@ from reactive_runtime.explore._schedule.scheduler import Scheduler
 from reactive_runtime.explore._schedule.task import Aborted, Stop
 from reactive_runtime.explore._schedule.tokens import Token, source_hash
 from reactive_runtime.explore._schedule.watchdog import Watchdog
-from reactive_runtime.explore._search.strategies import Replayed, Strategy
+from reactive_runtime.explore._search.strategies import Early, Replayed, Strategy
 from reactive_runtime.explore._shared_state.kinds import module_of
 from reactive_runtime.explore._shared_state.watching import Watcher
 from reactive_runtime.explore._standins import threads
@@ -257,7 +257,8 @@ class Session:
     def run(self, program: Scenario[Any], strategy: Strategy, *, shown: bool = False) -> Stop | None:
         """Run one schedule. None: all held."""
         scheduler = self.scheduler
-        scheduler.choose = strategy.choose
+        scheduler.choose_early = strategy.choose
+        scheduler.choose = strategy.inner.choose if isinstance(strategy, Early) else strategy.choose
         self.watcher.begin()
         self.observations.reached = None
         if shown:

@@ -259,7 +259,8 @@ class Early:
 
     def __init__(self, inner: Strategy, rng: random.Random) -> None:
         self.name: str = inner.name
-        self._inner = inner
+        self.inner: Strategy = inner
+        """The scheduler asks it alone wherever no wait could end early."""
         self._rng = rng  # its own: a program without timeouts has the schedules that it has without this
         self._scheduler: Scheduler
         self._most = 4  # places in a schedule
@@ -267,29 +268,34 @@ class Early:
         self._at: list[int] = []  # those at which time passes, the last one first
 
     def begin(self, scheduler: Scheduler) -> bool:
-        """Draw where time passes."""
+        """Nothing is drawn before there is a place."""
         self._scheduler = scheduler
         self._most = max(self._most, self._seen)
         self._seen = 0
-        times = self._rng.randrange(scheduler.early + 1)
+        return self.inner.begin(scheduler)
+
+    def _draw(self) -> None:
+        """Draw where time passes, in this schedule."""
+        times = self._rng.randrange(self._scheduler.early + 1)
         self._at = sorted((self._rng.randrange(self._most) for _ in range(times)), reverse=True)
-        return self._inner.begin(scheduler)
 
     def choose(self, ready: list[Task], me: Task) -> Task:
         """That of the strategy, of those that can go on; or, at the places drawn, one of the others."""
         able = [task for task in ready if task.state is not WAITING]
         if len(able) == len(ready):
-            return self._inner.choose(ready, me)
+            return self.inner.choose(ready, me)
+        if not self._seen:
+            self._draw()
         place, self._seen = self._seen, self._seen + 1
         if self._at and place >= self._at[-1]:
             self._at.pop()
             early = [task for task in ready if task.state is WAITING]
             return early[self._rng.randrange(len(early))]
-        return able[0] if len(able) <= self._scheduler.few else self._inner.choose(able, me)
+        return able[0] if len(able) <= self._scheduler.few else self.inner.choose(able, me)
 
     def end(self, scheduler: Scheduler) -> None:
         """As the strategy."""
-        self._inner.end(scheduler)
+        self.inner.end(scheduler)
 
 
 class Replayed:
