@@ -1,9 +1,14 @@
-"""Explorations side by side have a core each, where there are enough."""
+"""Explorations side by side have a core each, where there are enough; their threads interrupt no other there."""
 
 from __future__ import annotations
 
+import os
+import sys
+from typing import Any
+
 import pytest
 
+from reactive_runtime.explore import explore
 from reactive_runtime.explore._schedule.carriers import Pinned
 
 
@@ -44,3 +49,36 @@ def test_elsewhere_the_number_of_the_process_decides(
     assert core_of() == 5
     assert core_of(3) == 7
     assert four_cores == [{5}, {2, 3, 5, 7}, {7}, {2, 3, 5, 7}]
+
+
+class Policies:
+    """How the system schedules the threads of an exploration."""
+
+    seen: set[int] = set()
+
+    def actor_a(self) -> None:
+        self.seen.add(os.sched_getscheduler(0))
+
+    actor_b = actor_a
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has batch threads")
+def test_a_thread_that_is_woken_does_not_interrupt_until_the_end() -> None:
+    before = os.sched_getscheduler(0)
+    with Pinned():
+        assert os.sched_getscheduler(0) == os.SCHED_BATCH
+    assert os.sched_getscheduler(0) == before
+    Policies.seen.clear()
+    explore(Policies, schedules=10)
+    assert Policies.seen == {os.SCHED_BATCH}
+    assert os.sched_getscheduler(0) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has batch threads")
+def test_a_system_that_forbids_batch_threads_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError("no")
+
+    monkeypatch.setattr("os.sched_setscheduler", refuse, raising=False)
+    with Pinned(0) as core:
+        assert core == min(os.sched_getaffinity(0))
