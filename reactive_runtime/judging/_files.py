@@ -9,7 +9,7 @@ to read each record once and move it to the task that judges it. `Plan.way` is t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -32,6 +32,7 @@ __all__ = [
     "cut",
     "footers",
     "groups_of",
+    "places_of",
     "plan",
     "read",
     "read_range",
@@ -138,10 +139,15 @@ def footers(files: Sequence[Path]) -> list[Group]:
     return found
 
 
-def groups_of(file: str, footer: Any) -> list[Group]:
-    """The row groups of a file that have rows, by its footer."""
+def places_of(footer: Any) -> dict[str, int]:
+    """The number of each column of a footer, by its path."""
+    return {footer.schema.column(at).path: at for at in range(footer.num_columns)}
+
+
+def groups_of(file: str, footer: Any, columns: Mapping[str, int] | None = None) -> list[Group]:
+    """The row groups of a file that have rows, by its footer; `columns` as of `places_of`, where they are known."""
     found: list[Group] = []
-    columns = {footer.schema.column(at).path: at for at in range(footer.num_columns)}
+    columns = places_of(footer) if columns is None else columns
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         if group.num_rows:
