@@ -288,7 +288,7 @@ def planned(
         unseen = _unseen(spark, found)
         if unseen is not None:
             return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
-        return plan(found, cores=cores, most=_range(most), way=way, little=_LITTLE)
+        return plan(found, cores=cores, most=_range(most), way=way, little=_LITTLE, apart=True)
     except ForeignError as error:
         return LeftToSpark(named, error.why)
 
