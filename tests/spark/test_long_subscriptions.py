@@ -19,7 +19,10 @@ RUN = Run("long", 20, long=12_000, broken=(3, 20), length=100)
 """Its long subscription is number 20, and has most of the records."""
 
 
-@pytest.mark.parametrize("upto", [{}, {"long": 9_000}], ids=["whole", "cut off"])
+@pytest.mark.parametrize(
+    "upto",
+    [pytest.param({"long": 9_000}, id="cut off"), pytest.param({}, id="whole", marks=pytest.mark.nightly)],
+)
 def test_many_tasks_judge_a_long_subscription(
     spark: Any, upto: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
