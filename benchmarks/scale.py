@@ -384,7 +384,7 @@ def main() -> int:
         off = away(four.wall, one.wall, 4), away(four.processor, one.processor, 4)
         said = f"{'at most' if max(off) <= LINEAR else 'more than'} {LINEAR:.0%} above"
         console.print(f"{judge.name}: four times the records, {off[0]:+.1%} ({off[1]:+.1%}) from linear: {said}")
-        off = tuple(1 + item for item in (away(half.wall, one.wall, 1), away(half.processor, one.processor, 1)))
+        off = half.wall / one.wall, half.processor / one.processor
         said = f"{'at most' if max(off) <= SKEWED else 'more than'} {SKEWED}"
         console.print(f"{judge.name}: half in one, {off[0]:.2f} ({off[1]:.2f}) times as many alike: {said}")
     return status(took.values())
