@@ -436,7 +436,8 @@ def cores_of(spark: SparkSession) -> int:
         return int(spark.sparkContext.defaultParallelism)
     from pyspark.sql import functions as F
 
-    return int(spark.range(_MOST_CORES).agg(F.max(F.spark_partition_id())).collect()[0][0]) + 1
+    parts = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("part"))
+    return int(parts.agg(F.max("part")).collect()[0][0]) + 1
 
 
 # -- descriptions of tasks ------------------------------------------------------------------------------------
