@@ -13,12 +13,13 @@ export FREE := .venv-free-threaded
 export OLDEST := .venv-oldest-pyspark
 FAULT ?=
 PART ?=
+SIZE ?=
 READY := .venv/ready$(if $(filter-out dev,$(GROUP)),-$(GROUP))
 
 # Tests start hundreds of processes; without compiled files each would compile the package anew, 80 ms of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run stress show service check test test-part test-operator test-free-threaded nightly bench bench-against docs connectors workflows lock clean
+.PHONY: help run stress show service check test test-part test-operator test-free-threaded nightly bench scale bench-against docs connectors workflows lock clean
 .PHONY: java jvm-tools browser-tools other-ft
 
 # What a part needs beside the environment.
@@ -77,6 +78,9 @@ nightly: $(READY) $(NEEDS_nightly-$(PART)) ## what takes long: PART=stress, expl
 
 bench: $(READY) $(NEEDS_bench-$(PART)) ## figures of the docs: PART=fused, against (REV=main), explore, scale, …
 	.ci/bench $(PART)
+
+scale: $(READY) java ## a year of nights, small: planning, compacting, skew …; SIZE=full, and PART=records, planning, …
+	.ci/scale $(SIZE) $(PART)
 
 bench-against: $(READY) ## six programs beside asyncio, aiostream, reactivex, RxJava …: bench PART=beside
 	.ci/bench beside

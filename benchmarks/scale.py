@@ -1,6 +1,7 @@
 """The cost of the verdict as records, runs and machines become more; and whether it is the right one.
 
 python benchmarks/scale.py [--unit 10000000] [--runs 100] [--run-records 1000000] [--one 8000000] [--rounds 2]
+    [--only local]
 
 Records are judged from their folders to the verdict, by `local[2]` and by a standalone cluster of a master and two
 workers with a core each, on this machine, in turn, warm:
@@ -47,6 +48,9 @@ PATIENCE = 120.0
 
 WARM = 3
 """Times that each judges something that does not count, before anything does."""
+
+SKEWED = 1.3
+"""The factor that a run may cost of which one subscription has half, beside as many records that are alike."""
 
 LINEAR = 0.05
 """How far the time of four times the records may lie above four times the time."""
@@ -331,6 +335,7 @@ def main() -> int:
     parser.add_argument("--run-records", type=int, default=1_000_000)
     parser.add_argument("--one", type=int, default=8_000_000, help="0: without")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", choices=("local",), help="without the cluster")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.serve:
@@ -349,11 +354,10 @@ def main() -> int:
 
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="scale-spark-")))
-        address, processes = stack.enter_context(cluster(scratch))
-        judges = [
-            stack.enter_context(judging("local[2]", "local[2]", scratch)),
-            stack.enter_context(judging("cluster", address, scratch, processes)),
-        ]
+        judges = [stack.enter_context(judging("local[2]", "local[2]", scratch))]
+        if not asked.only:
+            address, processes = stack.enter_context(cluster(scratch))
+            judges.append(stack.enter_context(judging("cluster", address, scratch, processes)))
 
         def done(data: Sequence[Data], rounds: int) -> None:
             with Written(data) as written:
@@ -376,10 +380,13 @@ def main() -> int:
             by = f"as {data.records:,} of {data.what}"
             console.print(f"100 runs of 10 million, {by}, {judge.name}: {seconds:,.0f} s, {used:,.0f} core-seconds")
     for judge in judges:
-        one, four = took[judge.name, id(least)], took[judge.name, id(most)]
+        one, four, half = (took[judge.name, id(data)] for data in (least, most, tall))
         off = away(four.wall, one.wall, 4), away(four.processor, one.processor, 4)
         said = f"{'at most' if max(off) <= LINEAR else 'more than'} {LINEAR:.0%} above"
         console.print(f"{judge.name}: four times the records, {off[0]:+.1%} ({off[1]:+.1%}) from linear: {said}")
+        off = half.wall / one.wall, half.processor / one.processor
+        said = f"{'at most' if max(off) <= SKEWED else 'more than'} {SKEWED}"
+        console.print(f"{judge.name}: half in one, {off[0]:.2f} ({off[1]:.2f}) times as many alike: {said}")
     return status(took.values())
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging._files import groups_of
+from reactive_runtime.judging._files import groups_of, places_of
 from reactive_runtime.judging._rows import unfit
 from reactive_runtime.judging._stores import below, opened, pages
 from reactive_runtime.testing._traces.trace_files import check_footer, contents
@@ -74,11 +74,12 @@ class _Known:
 
     def __init__(self) -> None:
         self.last: Any = None
+        self.columns: dict[str, int] | None = None
 
     def check(self, path: str, footer: Any) -> None:
         if self.last is None or self.last.metadata != footer.metadata or not self.last.schema.equals(footer.schema):
             check_footer(path, footer)
-            self.last = footer
+            self.last, self.columns = footer, places_of(footer)
 
 
 def examined(folder: str, file: str, checksum: str | None, is_run: bool, known: _Known | None = None) -> list[Examined]:
@@ -125,7 +126,7 @@ def _examined(path: str, folder: str, file: str, checksum: str | None, is_run: b
             return [Examined(FOREIGN, folder, file, text=f"{path}: {why}")]
     groups = [
         Examined(GROUP, folder, file, group.number, group.rows, group.run, group.low, group.high, least=group.least)
-        for group in groups_of(path, footer)
+        for group in groups_of(path, footer, known.columns if is_run else None)
     ]
     return [*groups, Examined(HELD, folder, file, rows=footer.num_rows, size=size, checksum=checksum)]
 

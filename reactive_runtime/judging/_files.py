@@ -4,13 +4,16 @@ The plan cuts a run into ranges of subscriptions. The task that judges a range r
 of it, by their statistics, and keeps the records of the range: no record moves between tasks. If subscriptions lie
 scattered over all row groups, or the footers have no statistics, each range would read everything. Then it costs less
 to read each record once and move it to the task that judges it. `Plan.way` is the cheaper of the two.
+
+One long subscription alone makes the statistics of all its row groups wide. So a plan may look at the column of
+subscriptions, 3 ns a record, and give each long one a range of its own (`cut_apart`).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -25,13 +28,18 @@ from reactive_runtime.testing._records import COLUMNS
 
 __all__ = [
     "RANGE",
+    "WORTH_A_LOOK",
     "ForeignError",
     "Group",
     "Plan",
     "Range",
     "cut",
+    "cut_apart",
     "footers",
     "groups_of",
+    "is_cheap_apart",
+    "long_from",
+    "places_of",
     "plan",
     "read",
     "read_range",
@@ -43,6 +51,12 @@ RANGE: Final = 1_000_000
 READ_AGAIN: Final = 4.0
 """How often ranges may read a record, on average, before it costs less to move all records. Measured
 (benchmarks/trace_pipeline.py): to read a record takes 0.1 µs, to judge it 0.12, to move it 0.35."""
+
+WORTH_A_LOOK: Final = 1.5
+"""If ranges read a record more often than this, it is worth to look for long subscriptions."""
+
+_TOO_MUCH: Final = 2**50
+"""Records that no plan reads."""
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
@@ -84,6 +98,8 @@ class Range:
     groups: tuple[tuple[str, tuple[int, ...]], ...]
     rows: int
     """Of these row groups."""
+    without: tuple[int, ...] = ()
+    """Subscriptions that have ranges of their own."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +154,15 @@ def footers(files: Sequence[Path]) -> list[Group]:
     return found
 
 
-def groups_of(file: str, footer: Any) -> list[Group]:
-    """The row groups of a file that have rows, by its footer."""
+def places_of(footer: Any) -> dict[str, int]:
+    """The number of each column of a footer, by its path."""
+    return {footer.schema.column(at).path: at for at in range(footer.num_columns)}
+
+
+def groups_of(file: str, footer: Any, columns: Mapping[str, int] | None = None) -> list[Group]:
+    """The row groups of a file that have rows, by its footer; `columns` as of `places_of`, where they are known."""
     found: list[Group] = []
-    columns = {footer.schema.column(at).path: at for at in range(footer.num_columns)}
+    columns = places_of(footer) if columns is None else columns
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         if group.num_rows:
@@ -170,6 +191,7 @@ def plan(
     most: int = RANGE,
     way: Literal["ranges", "moved"] | None = None,
     little: int = 1,
+    apart: bool = False,
 ) -> Plan:
     """How to judge these files on so many cores, so that all of them are busy to the end.
 
@@ -179,9 +201,11 @@ def plan(
         most: How many records a range has at most, as far as footers tell.
         way: "ranges" or "moved", whatever it costs. None: the way that costs less.
         little: How many records a core should have at least: where there are fewer, fewer cores are used.
+        apart: If ranges made from footers read records several times: look for long subscriptions, and give each a
+            range of its own where that costs less.
 
     Returns:
-        The plan, made from the footers alone.
+        The plan, made from the footers, and with `apart` from the column of subscriptions.
 
     Raises:
         TraceError: Names a file that can't be read. A `ForeignError` names one whose columns the judge can't take.
@@ -200,6 +224,11 @@ def plan(
     again = sum(span.rows for span in ranges) / max(total, 1)
     largest = max((span.rows for span in ranges), default=0)
     cheap = again <= READ_AGAIN and largest <= READ_AGAIN * size
+    if apart and alone and way is None and again > WORTH_A_LOOK:
+        found = [item for run, mine in runs.items() for item in cut_apart(run, mine, size, long_from(total, cores))]
+        read, most_read = sum(span.rows for span in found), max((span.rows for span in found), default=0)
+        if is_cheap_apart(read, most_read, total, cores) and (not cheap or read < again * total):
+            ranges, again, largest, cheap = found, read / max(total, 1), most_read, True
     return Plan(way or ("ranges" if cheap else "moved"), tuple(ranges), tuple(groups), again, largest, tasks)
 
 
@@ -217,10 +246,7 @@ def cut(run: str | None, groups: Sequence[Group], size: int) -> Iterator[Range]:
             end = _HIGHEST  # a row group without statistics may hold any subscription
         mine = np.flatnonzero((lows <= end) & (highs >= begin))
         if len(mine):
-            files: dict[str, list[int]] = {}
-            for at in mine.tolist():
-                files.setdefault(groups[at].file, []).append(groups[at].number)
-            held = tuple((file, tuple(numbers)) for file, numbers in files.items())
+            held = _held(groups[at] for at in mine.tolist())
             yield Range(run, begin, end, held, int(each[mine].sum()))
         if end == _HIGHEST:
             return
@@ -228,6 +254,84 @@ def cut(run: str | None, groups: Sequence[Group], size: int) -> Iterator[Range]:
 
 
 _OF_GROUP: Final = ("low", "high", "rows")
+
+_LONG: Final = 2 * RANGE
+
+_UNEVEN: Final = 1.5
+"""A subscription is too long for one task where it has so many times the records that a core would have if all had the
+same."""
+
+
+def long_from(total: int, cores: int) -> int:
+    """Records from which on a subscription is too long for one task, of so many on so many cores."""
+    return max(_LONG, int(_UNEVEN * total / cores))
+
+
+def is_cheap_apart(read: int, largest: int, total: int, cores: int) -> bool:
+    """Whether ranges of `cut_apart` cost less than to move all records.
+
+    Args:
+        read: Records that all ranges read.
+        largest: Records that the largest reads, which is most likely that of a long subscription.
+        total: Records in all.
+        cores: How many tasks run side by side.
+    """
+    return read <= READ_AGAIN * total and largest <= READ_AGAIN * total / cores
+
+
+def cut_apart(run: str | None, groups: Sequence[Group], size: int, too_long: int) -> Iterator[Range]:
+    """As `cut`, and each subscription of half a range or more has a range of its own, those first.
+
+    The column of subscriptions is read for that. If one has `too_long` records or more, there is one range, which reads
+    more than any plan allows.
+
+    Args:
+        run: The run of all records, or None.
+        groups: Row groups.
+        size: Records of a range.
+        too_long: As of `long_from`.
+    """
+    seen = [_subscriptions(group) for group in groups]
+    numbers, at = np.unique(np.concatenate([of for of, _ in seen]), return_inverse=True)
+    counts = np.bincount(at, weights=np.concatenate([count for _, count in seen]), minlength=len(numbers))
+    long = numbers[counts >= size / 2]
+    if (counts >= too_long).any():
+        yield Range(run, _LOWEST, _HIGHEST, (), _TOO_MUCH)
+        return
+    others = []
+    for number in long.tolist():
+        mine = [group for group, (of, _) in zip(groups, seen, strict=True) if (of == number).any()]
+        yield Range(run, number, number, _held(mine), sum(group.rows for group in mine))
+    for group, (of, count) in zip(groups, seen, strict=True):
+        left = ~np.isin(of, long)
+        if left.any():
+            low, high = int(of[left].min()), int(of[left].max())
+            others.append(replace(group, rows=int(count[left].sum()), low=low, high=high))
+    whole = {(group.file, group.number): group.rows for group in groups}
+    for span in cut(run, others, size) if others else ():
+        rows = sum(whole[file, number] for file, numbers in span.groups for number in numbers)
+        yield replace(span, rows=rows, without=tuple(long[(long >= span.low) & (long <= span.high)].tolist()))
+
+
+def _subscriptions(group: Group) -> tuple[Any, Any]:
+    """The subscriptions in a row group, and how many records each has; TraceError names the file."""
+    try:
+        source = opened(group.file) if is_remote(group.file) else contextlib.nullcontext(group.file)
+        with source as data, parquet.ParquetFile(data) as whole:
+            column = whole.read_row_group(group.number, columns=["subscription"], use_threads=False).column(0)
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(f"{group.file}: is no whole Parquet file ({str(error).splitlines()[0]})") from error
+    if column.null_count:
+        raise TraceError(f"{group.file}: is no trace: column 'subscription' has nulls; docs/traces.md says which may")
+    return np.unique(column.to_numpy(), return_counts=True)
+
+
+def _held(groups: Iterable[Group]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The numbers of row groups, by file."""
+    files: dict[str, list[int]] = {}
+    for group in groups:
+        files.setdefault(group.file, []).append(group.number)
+    return tuple((file, tuple(numbers)) for file, numbers in files.items())
 
 
 def _reaching(wanted: float, low: Any, high: Any, rows: Any, begin: int, last: int) -> int:
@@ -267,6 +371,8 @@ def read_range(item: Range) -> Iterator[Rows]:
     for file, numbers in item.groups:
         for rows in read(file, numbers):
             within = (rows.subscription >= item.low) & (rows.subscription <= item.high)
+            if item.without:
+                within &= ~np.isin(rows.subscription, item.without)
             if within.all():
                 yield rows
             elif within.any():

@@ -14,12 +14,13 @@ from breaches import LARGE, element, request, trace
 from judges import by_reference, rows_of, same
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
 from sinks import Sink
+from strategies import record as call
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, _examples, judge_runs, plan, shown
 from reactive_runtime.judging._files import footers, read_range
-from reactive_runtime.judging._here import together
+from reactive_runtime.judging._here import judge_range, together
 from reactive_runtime.testing import Record, check
 from reactive_runtime.testing.trace import TraceWriter, read_trace, table_of
 
@@ -87,6 +88,28 @@ def test_a_plan_reads_what_lies_together_once_and_moves_what_is_scattered(tmp_pa
     assert one.rows == 180
     forced = plan(sorted((tmp_path / "many files").glob("*/*.parquet")), way="moved")
     assert forced.explain().startswith("moved: 180 records in ")
+
+
+def test_a_long_subscription_has_a_range_of_its_own(tmp_path: Path) -> None:
+    records = [
+        call("on_next", 10 * at + 1, 10 * at + 2, run="run", subscription=30 if at % 2 else at // 4, value=at)
+        for at in range(240)
+    ]
+    table = table_of(records)
+    files = [tmp_path / f"signals-{number:05}.parquet" for number in range(20)]
+    for number, file in enumerate(files):
+        parquet.write_table(table.slice(12 * number, 12), file)
+    assert plan(files, most=20).way == "moved"
+    planned = plan(files, most=20, apart=True)
+    assert planned.way == "ranges"
+    assert (planned.ranges[0].low, planned.ranges[0].high, planned.ranges[0].rows) == (30, 30, len(records))
+    held = [[one for rows in read_range(item) for one in rows.records(slice(None))] for item in planned.ranges]
+    assert {one.subscription for one in held[0]} == {30}
+    assert all(one.subscription != 30 for some in held[1:] for one in some)
+    assert sorted(one.begin for some in held for one in some) == table["begin"].to_pylist()
+    same(
+        rows_of(together(part for item in planned.ranges for part in judge_range(item))), by_reference(records), records
+    )
 
 
 def test_at_least_so_many_ranges_where_there_is_enough(tmp_path: Path) -> None:

@@ -96,6 +96,11 @@ def nothing_yet(run: Path) -> str:
     return f"{run}: nothing was recorded there that could be judged"
 
 
+TASKS_BY_NIGHT = pytest.mark.parametrize(
+    "planner", ["driver", pytest.param("tasks", marks=pytest.mark.nightly)], indirect=True
+)
+"""The jobs of tasks take ten times as long; two tests have them by day."""
+
 BAD: list[Callable[[Path], str]] = [
     *(other_things, other_metadata, half_a_file, half_the_files, too_few_records),
     *(other_bytes, newer_schema, newer_rules, newer_columns, nothing_yet),
@@ -146,6 +151,7 @@ def test_copies_and_clocks_and_cut_off_runs_are_notes(spark: Any, tmp_path: Path
     assert len(counts(out)) == 4
 
 
+@TASKS_BY_NIGHT
 def test_another_run_of_a_name_is_a_line_for_both_planners(spark: Any, tmp_path: Path, planner: str) -> None:
     runs = tmp_path / "runs"
     arrives(runs / "a", "same", 3)
@@ -158,6 +164,7 @@ def test_another_run_of_a_name_is_a_line_for_both_planners(spark: Any, tmp_path:
     assert counts(tmp_path / "out") == {"run=same": [("1.1", 2)]}
 
 
+@TASKS_BY_NIGHT
 def test_a_better_copy_is_taken_by_both_planners(spark: Any, tmp_path: Path, planner: str) -> None:
     runs = tmp_path / "runs"
     first = arrives(runs / "a", "run", 3)
@@ -167,6 +174,7 @@ def test_a_better_copy_is_taken_by_both_planners(spark: Any, tmp_path: Path, pla
     assert counts(tmp_path / "out") == {"run=run": [("1.1", 2)]}
 
 
+@TASKS_BY_NIGHT
 def test_a_page_that_has_changed_in_a_run_without_checksums(spark: Any, tmp_path: Path, planner: str) -> None:
     runs = tmp_path / "runs"
     bad = arrives(runs, "bad", 300)

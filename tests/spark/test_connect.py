@@ -23,6 +23,7 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession
 from reactive_runtime import Flow
 from reactive_runtime.spark._read import arrow_jobs
+from reactive_runtime.spark._verdict.judging import cores_of
 from reactive_runtime.spark import TaskMetrics, judge_files, judge_frame, map_flow
 from reactive_runtime.picklable import Threads
 
@@ -30,6 +31,7 @@ folder = Path(sys.argv[1])
 builder = SparkSession.builder.remote("local[2]").config("spark.driver.memory", "1g")
 spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
 pool = Threads(4)
+print(cores_of(spark), flush=True)
 
 
 def told(what):
@@ -177,8 +179,8 @@ def is_out(lines: list[str]) -> None:
 
 def test_tasks_files_and_frames_with_spark_connect(tmp_path: Path) -> None:
     lines = printed(tmp_path, BEGIN, FRAMES)
-    assert lines[:6] == ["999000", "100", "100", "100", "0", "100"]
-    is_out(lines[6:])
+    assert lines[:7] == ["2", "999000", "100", "100", "100", "0", "100"]
+    is_out(lines[7:])
 
 
 @pytest.mark.nightly
@@ -186,7 +188,7 @@ def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: P
     (tmp_path / "run").mkdir()
     records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(50)))
     parquet.write_table(table_of(records), tmp_path / "run" / "signals-00000.parquet", row_group_size=20)
-    lines = printed(tmp_path, BEGIN, FRAMES, REST)[11:]
+    lines = printed(tmp_path, BEGIN, FRAMES, REST)[12:]
     is_out(lines[:5])
     assert lines[5].startswith("SparkError: to_spark: ")
     assert "is not a directory" in lines[5]

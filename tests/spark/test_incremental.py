@@ -230,6 +230,14 @@ def test_a_run_that_cannot_be_judged_is_named_each_night_and_the_verdict_stays(j
         verify(None, [tmp_path / "nowhere"], tmp_path / "verdict", incremental=True)  # type: ignore[arg-type]
 
 
+def test_a_folder_of_an_object_store_is_refused_by_name_and_a_file_uri_taken(tmp_path: Path) -> None:
+    night(tmp_path, "one", 1)
+    left = lineage.outstanding([tmp_path.as_uri()], tmp_path / "verdict")
+    assert [folder.name for folder in left.folders] == ["run=one"]
+    with pytest.raises(TraceError, match=r"^s3://bucket/nights: can't be judged incrementally: only folders of this "):
+        lineage.outstanding(["s3://bucket/nights"], tmp_path / "verdict")
+
+
 def test_nights_has_what_the_tables_by_run_have_and_prune_takes_it_out(judge: Judge, tmp_path: Path) -> None:
     for day, elements in enumerate([(3, 1), (1, 2), (1, 2)], 1):
         night(tmp_path, f"night {day}", day, elements)

@@ -76,6 +76,9 @@ _MOST_PARTS: Final = 10_000
 _OPENED: Final = ("s3://", "gs://")
 """File systems whose files tasks open without Spark."""
 
+_MOST_CORES: Final = 100_000
+"""Cores that Spark Connect counts, at most."""
+
 FEW = FewFiles()
 """So little is planned by this process; more by tasks."""
 
@@ -288,7 +291,7 @@ def planned(
         unseen = _unseen(spark, found)
         if unseen is not None:
             return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
-        return plan(found, cores=cores, most=_range(most), way=way, little=_LITTLE)
+        return plan(found, cores=cores, most=_range(most), way=way, little=_LITTLE, apart=True)
     except ForeignError as error:
         return LeftToSpark(named, error.why)
 
@@ -428,8 +431,13 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
 
 
 def cores_of(spark: SparkSession) -> int:
-    """How many tasks run side by side, where Spark says so."""
-    return 8 if is_connected(spark) else int(spark.sparkContext.defaultParallelism)
+    """How many tasks run side by side: Spark cuts a range into so many parts, also with Spark Connect."""
+    if not is_connected(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    from pyspark.sql import functions as F
+
+    parts = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("part"))
+    return int(parts.agg(F.max("part")).collect()[0][0]) + 1
 
 
 # -- descriptions of tasks ------------------------------------------------------------------------------------

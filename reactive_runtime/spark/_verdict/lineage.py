@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from reactive_runtime import __version__
 from reactive_runtime.errors import TraceError
+from reactive_runtime.judging._stores import is_remote, local
 from reactive_runtime.testing._rule_checks import RULES_VERSION
 from reactive_runtime.testing._traces.trace_files import digest_of, signature_of
 from reactive_runtime.testing.trace import Held, holds, metadata_of, run_folders
@@ -279,12 +280,19 @@ def outstanding(
         The runs. A folder that can't be read as a run is one to be judged: it is named then.
 
     Raises:
-        TraceError: Names a folder without runs.
+        TraceError: Names a folder without runs, or one of another file system.
     """
+    places = [local(str(folder)) for folder in folders]
+    for place in places:
+        if is_remote(place):
+            raise TraceError(
+                f"{place}: can't be judged incrementally: only folders of this machine, or mounted here, can; judge it"
+                " without incremental, or mount the store"
+            )
     entries = entries_of(out, note)
     by_folder = {entry.folder: entry for entry in entries.values() if entry.folder is not None}
     found = Outstanding(entries=entries)
-    for folder in folders:
+    for folder in places:
         any_run = False
         for path, known in _runs_below(Path(folder), out, by_folder):
             any_run = True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from reactive_runtime.judging._files import RANGE
+from reactive_runtime.judging._files import RANGE, long_from
 from reactive_runtime.judging._kernel import schema_of
 from reactive_runtime.judging._long import (
     COUNTED,
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["find_long", "judge_with_long", "parts_of_long"]
-
-_LEAST: Final = 2 * RANGE
-"""Records that a subscription has at least before it is cut."""
-
-_UNEVEN: Final = 1.5
-"""A subscription is cut where it has so many times the records that a core would have if all had the same."""
 
 _MOST_PARTS: Final = 10_000
 """Tasks that pieces are spread over, at most."""
@@ -112,7 +106,7 @@ def find_long(groups: DataFrame, rows: int, cores: int) -> tuple[Long, ...]:
     """
     from pyspark.sql import functions as F
 
-    least = max(_LEAST, int(_UNEVEN * rows / cores))
+    least = long_from(rows, cores)
     if rows < least:
         return ()
     found = groups.mapInArrow(_Count(), spark_schema(COUNTED)).groupBy("run", "subscription")

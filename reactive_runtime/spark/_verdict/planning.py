@@ -13,7 +13,7 @@ records there are, a row for each task that plans (`_PARTS` at most), and the fi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -21,10 +21,18 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from reactive_runtime.judging._examining import (
-    GROUP,
+from reactive_runtime.judging._examining import GROUP
+from reactive_runtime.judging._files import (
+    RANGE,
+    READ_AGAIN,
+    WORTH_A_LOOK,
+    Group,
+    Range,
+    cut,
+    cut_apart,
+    is_cheap_apart,
+    long_from,
 )
-from reactive_runtime.judging._files import RANGE, READ_AGAIN, Group, cut
 from reactive_runtime.judging._kernel import schema_of
 from reactive_runtime.judging._stores import batches
 
@@ -130,6 +138,8 @@ class _Cut:
     """Of a task that judges."""
     way: str | None = None
     first: dict[int, int] | None = None
+    too_long: int | None = None
+    """If long subscriptions have ranges of their own: as of `long_from`."""
 
     def __call__(self, some: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -149,7 +159,10 @@ class _Cut:
 
     def _ranges(self, some: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         for key, of in _by_key(some):
-            yield from cut(key, of, self.size)
+            yield from self._cut(key, of)
+
+    def _cut(self, key: str | None, of: Sequence[Group]) -> Iterator[Range]:
+        return cut(key, of, self.size) if self.too_long is None else cut_apart(key, of, self.size, self.too_long)
 
     def _sums(self, part: int, some: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranges = read = largest = 0
@@ -157,7 +170,7 @@ class _Cut:
         for key, of in _by_key(some):
             for group in of:
                 by_groups.add(group.rows, 1)
-            for span in cut(key, of, self.size):
+            for span in self._cut(key, of):
                 ranges += 1
                 read += span.rows
                 largest = max(largest, span.rows)
@@ -228,19 +241,32 @@ def plan_groups(
     pack = max(size, -(-(total + _OPENED * sums["groups"]) // _TASKS))
     keyed = _keyed(examined.where(f"kind = {GROUP}"), alone=not sums["mixed"], parts=min(_PARTS, 2 * cores))
     parts = keyed.mapInArrow(_Cut(size, pack, way), spark_schema(_SUMS)).collect()
-    read, ranges = sum(row["read"] for row in parts), sum(row["ranges"] for row in parts)
-    again, largest = read / max(total, 1), max((row["largest"] for row in parts), default=0)
-    chosen = way or ("ranges" if again <= READ_AGAIN and largest <= READ_AGAIN * size else "moved")
+    ranges, read, largest = _of_all(parts)
+    chosen = way or ("ranges" if read <= READ_AGAIN * total and largest <= READ_AGAIN * size else "moved")
+    too_long = None
+    if way is None and not sums["mixed"] and read > WORTH_A_LOOK * total:
+        limit = long_from(total, used)
+        apart = keyed.mapInArrow(_Cut(size, pack, too_long=limit), spark_schema(_SUMS)).collect()
+        found = _of_all(apart)
+        if is_cheap_apart(*found[1:], total, used) and (chosen == "moved" or found[1] < read):
+            chosen, parts, too_long, (ranges, read, largest) = "ranges", apart, limit, found
     if chosen == "moved" and way is None:
         parts = keyed.mapInArrow(_Cut(size, pack, "moved"), spark_schema(_SUMS)).collect()
+    again = read / max(total, 1)
     first, count = {}, 0
     for row in sorted(parts, key=lambda row: row["part"]):
         first[row["part"]] = count
         count += row["packs"]
-    packs = keyed.mapInArrow(_Cut(size, pack, chosen, first), spark_schema(_PACKS))
+    packs = keyed.mapInArrow(_Cut(size, pack, chosen, first, too_long), spark_schema(_PACKS))
     packs = packs.repartitionById(max(count, 1), "task")
     known = (sums["size"], sums["files"], sums["groups"], sums["unknown"])
     return PlannedInTasks(chosen, packs, count, total, *known, ranges, again, largest)
+
+
+def _of_all(parts: Sequence[Any]) -> tuple[int, int, int]:
+    """Of the sums of parts: how many ranges, how many records they read, and the largest."""
+    ranges, read = (sum(row[name] for row in parts) for name in ("ranges", "read"))
+    return ranges, read, max((row["largest"] for row in parts), default=0)
 
 
 def _keyed(groups: DataFrame, alone: bool, parts: int) -> DataFrame:

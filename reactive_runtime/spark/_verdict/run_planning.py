@@ -44,6 +44,10 @@ _FOLDERS: Final = 64
 _FILES: Final = 500
 """Files that are worth a task."""
 
+_MANY: Final = 5_000
+"""Files of a task, at most, up to `parts_for`'s number of tasks: 0.5 s of it. A task itself costs as much as some
+hundred files."""
+
 _BYTES: Final = 64 << 20
 """Bytes to compare that are worth a task."""
 
@@ -67,6 +71,11 @@ class RunsInTasks:
     kept: Kept
     notes: list[str] = field(default_factory=list)
     """The first lines on copies."""
+
+
+def _parts(files: int, cores: int) -> int:
+    """How many tasks share so many files: four for each core, so that all are busy to the end, or more."""
+    return parts_for(files, min(max(files // (4 * cores), _FILES), _MANY), cores)
 
 
 # -- listing --------------------------------------------------------------------------------------------------
@@ -277,7 +286,7 @@ def _planned_runs(
     files = found.where(f"kind = {FILE}").select("folder", "file", "checksum")
     if runs.dropped:
         files = files.dropDuplicates(["folder", "file"]).join(runs.frame.select("folder"), "folder", "left_semi")
-    looked = files.repartition(parts_for(sum(of[FILE] for of in counts.values()), _FILES, cores))
+    looked = files.repartition(_parts(sum(of[FILE] for of in counts.values()), cores))
     groups = kept.add(looked.mapInArrow(_Examine(True), spark_schema(EXAMINED)))
     wrong = kept.add(_wrong(runs.frame, groups))
     bad = say(wrong)
@@ -425,7 +434,7 @@ def plan_files(
                 raise TraceError(f"{places[at]}: has no Parquet files")
         count = sum(of[FILE] for of in counts.values())
         found = found.where(f"kind = {FILE}")
-    looked = found.select("folder", "file", "checksum").repartition(parts_for(count, _FILES, cores))
+    looked = found.select("folder", "file", "checksum").repartition(_parts(count, cores))
     groups = kept.add(looked.mapInArrow(_Examine(False), spark_schema(EXAMINED)))
     sums: dict[str, Any] = _sums(groups)
     if sums["wrong"] is not None:
