@@ -17,6 +17,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +77,10 @@ def works() -> dict[str, Callable[[], object]]:
         for _ in range(5_000):
             flow.subscribe(add)
 
-    def schedules() -> None:
+    def schedules(strategy: Any, points: Any) -> None:
         from reactive_runtime.explore import explore
 
-        explore(_Counter, schedules=300, seed=1, strategy="random")
+        explore(_Counter, schedules=1_500, seed=1, strategy=strategy, points=points)
 
     return {
         "map, filter, map, fused": lambda: take_all(numbers.map(add).filter(odd).map(add)),
@@ -91,12 +93,14 @@ def works() -> dict[str, Callable[[], object]]:
         "flat_map of ten each": lambda: take_all(Flow.range(N // 20).flat_map(lambda n: Flow.range(10))),
         "map_parallel on two threads": lambda: take_all(Flow.range(N // 20).map_parallel(add, executor=two)),
         "5,000 subscriptions of three elements": subscriptions,
-        "300 schedules of the explorer": schedules,
+    } | {
+        f"1,500 schedules of the explorer: {strategy}, {points}": partial(schedules, strategy, points)
+        for strategy, points in product(["random", "pct3", "pos", "bounded", "dpor"], ["shared", "sync"])
     }
 
 
 class _Counter:
-    """Two threads that count with a lock, for the explorer."""
+    """Three threads that count with a lock, for the explorer: 1,680 orders."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -108,37 +112,41 @@ class _Counter:
     def actor_two(self) -> None:
         self._count()
 
+    def actor_three(self) -> None:
+        self._count()
+
     def _count(self) -> None:
         for _ in range(3):
             with self.lock:
                 self.n += 1
 
     def at_end(self) -> None:
-        assert self.n == 6
+        assert self.n == 9
 
 
-def child() -> None:
+def child(clock: str) -> None:
     """Do the work whose name comes in, and say how many seconds it took, or why it can't be done."""
+    now = {"wall": time.perf_counter, "processor": time.process_time}[clock]
     known = works()
     for line in sys.stdin:
         work = known[line.strip()]
         gc.collect()
-        begin = time.perf_counter()
+        begin = now()
         try:
             work()
         except Exception as error:
             print(f"{type(error).__name__}: {error}".splitlines()[0], flush=True)
         else:
-            print(time.perf_counter() - begin, flush=True)
+            print(now() - begin, flush=True)
 
 
 class Package:
     """A process with the package as it stands in `tree`."""
 
-    def __init__(self, tree: Path) -> None:
-        command = [sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1:]; import against; against.child()"]
+    def __init__(self, tree: Path, clock: str) -> None:
+        begin = "import sys; clock, *sys.path[:0] = sys.argv[1:]; import against; against.child(clock)"
         self._process = subprocess.Popen(
-            [*command, str(tree), str(ROOT / "benchmarks")],
+            [sys.executable, "-c", begin, clock, str(tree), str(ROOT / "benchmarks")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tree,
         )  # fmt: skip
 
@@ -181,8 +189,9 @@ def main() -> None:
     parser.add_argument("revision", help="a commit, tag or branch of git")
     parser.add_argument("--rounds", type=int, default=15, help="how often each work is done by each, in turn")
     parser.add_argument("--only", default="", help="a part of the names of the works to do")
+    parser.add_argument("--clock", choices=["wall", "processor"], default="wall", help="which seconds count")
     options = parser.parse_args()
-    before, now = Package(exported(options.revision)), Package(ROOT)
+    before, now = Package(exported(options.revision), options.clock), Package(ROOT, options.clock)
     table = Table(title=f"now, {options.revision} = 1.00; {options.rounds} rounds", title_justify="left")
     for column in ("work", "ms then", "ms now", "median", "quartiles", f"within {ALLOWED - 1:.0%}"):
         table.add_column(column, justify="left" if column == "work" else "right")
