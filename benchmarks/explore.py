@@ -160,17 +160,17 @@ def run_interleave(scenario: Any, schedules: int, seed: int) -> tuple[int | None
 
 
 def help_the_others() -> None:
-    """The package, and SCTBench's programs, have their locks by names bound at their import: let the others stand there."""
+    """The package and SCTBench's programs bind the names of their locks at the import: let the others stand there."""
     import threading
+
+    from explore.sctbench import chess, cs, large, radbench
 
     from reactive_runtime._core.runtime import primitives
 
-    from explore.sctbench import chess, cs, large
-
-    names = ("Lock", "RLock", "Condition", "Event", "Semaphore")
-    for module in (primitives, chess, cs, large):
-        for name in names:
-            if module is primitives or hasattr(module, name):
+    modules: list[Any] = [primitives, chess, cs, large, radbench]
+    for module in modules:
+        for name in ("Lock", "RLock", "Condition", "Event", "Semaphore"):
+            if hasattr(module, name):
                 setattr(module, name, lambda *args, _name=name, **kwargs: getattr(threading, _name)(*args, **kwargs))
 
 

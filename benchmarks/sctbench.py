@@ -5,9 +5,10 @@
 
 A cell is a program, a strategy and all seeds: the median of the schedules until the fault, and the seeds that found it
 if these are not all. A seed that did not find it counts as one schedule more. A cell ends after `--seconds` of the
-processor, and then says how many seeds it had. `bounded` draws nothing, so it runs once. The last columns are figures published for the JVM: the medians of ten
-runs of Fray with random, POS and PCT3 on its translation of 26 programs
-(https://github.com/cmu-pasta/fray-benchmark, data/rf.csv, with the first iteration counted as 1).
+processor, and then says how many seeds it had. `bounded` draws nothing, so it runs once.
+
+The last column was published for the JVM: the medians of ten runs of Fray with random, POS and PCT3 on its translation
+of 26 programs (https://github.com/cmu-pasta/fray-benchmark, data/rf.csv, with the first iteration counted as 1).
 The counts of schedules are the same on every machine, with the same interpreter.
 """
 

@@ -254,11 +254,11 @@ PORTFOLIO: Final = "pos+bounded+pct3+bounded+urw+bounded+pct2+bounded+random+bou
 """Those that take turns where none is asked for; `python benchmarks/strategies.py` says how soon which find what."""
 
 FURTHER: Final = "surw"
-"""Joins them as soon as the portfolio learns."""
+"""Joins the others as soon as the portfolio learns."""
 
 
 def _turns(name: str, seed: int, bound: int | None) -> Turns:
-    """Whose turn it is, by the name that was asked for."""
+    """The turns of the strategies of this name."""
     if name != "portfolio":
         return Turns(_strategies(name, seed, bound), learns=False)
     turns = _strategies(f"{PORTFOLIO}+{FURTHER}", seed, bound)
@@ -266,7 +266,7 @@ def _turns(name: str, seed: int, bound: int | None) -> Turns:
 
 
 def _strategies(name: str, seed: int, bound: int | None) -> list[Strategy]:
-    """Those that the parts of the name stand for."""
+    """The strategies that the parts of the name stand for."""
     rng = random.Random(seed)
     simple: dict[str, Any] = {
         "random": Random,

@@ -44,12 +44,14 @@ def test_the_first_turns_of_a_portfolio_are_strict_ones() -> None:
     assert [turns.next(10) for _ in range(EVEN)] == [one, search] * (EVEN // 2)
 
 
-@pytest.mark.parametrize(("put_off", "share"), [(4_000, 40), (4_001, 10)])
-def test_a_search_that_cannot_end_has_few_turns(put_off: int, share: int) -> None:
+@pytest.mark.parametrize(
+    ("put_off", "left", "share"), [(4_000, 1_000, 40), (4_001, 1_000, 10), (200, 1, 40), (201, 1, 10)]
+)
+def test_a_search_that_cannot_end_has_few_turns(put_off: int, left: int, share: int) -> None:
     search = PutOff(put_off)
     turns = Turns([Random(RNG), search], learns=True)
     taken(turns, EVEN)
-    assert taken(turns, 80)[search] == share
+    assert taken(turns, 80, left)[search] == share
 
 
 def test_a_strategy_that_shows_new_orders_has_more_turns() -> None:

@@ -1,13 +1,12 @@
-"""Whose turn it is: strategies that take turns, and a portfolio that learns which of them pays.
+"""Turns of strategies, and a portfolio that learns which of its strategies pay.
 
-Strategies joined by + take turns, for as long as it lasts. So do those of the portfolio at first, and a small program
-is searched to its end meanwhile. From then on:
+Strategies joined by + take strict turns. So do those of the portfolio at first: meanwhile the search by preemption
+bound finishes a small program. After that:
 
-- The search by preemption bound has every second turn only as long as it may come to its end: as the schedules that it
-  has put off grow beyond some times those that are left, it has one turn of eight.
+- The search by preemption bound has every second turn as long as it can finish. When the schedules that it has put off
+  grow beyond some times those that are left, it has one turn of eight.
 - A strategy that samples pays if its schedules have orders of operations that no schedule had before. Its turns are in
-  proportion to the share of its schedules that had, and POS has twice as many: of those that sample it is the one that
-  found most in published comparisons, and in `benchmarks/sctbench.py`.
+  proportion to the share of such schedules. POS has twice as many: it found most in published comparisons.
 
 Nothing is drawn here, so the same seed gives the same schedules.
 """
@@ -26,9 +25,11 @@ __all__ = ["Turns"]
 EVEN: Final = 100
 """So many turns a portfolio does not learn."""
 SELDOM: Final = 8
-"""Of so many turns one is that of a search that can't come to its end."""
+"""Of so many turns one is that of a search that can't finish."""
 BEYOND: Final = 4
-"""A search can't come to its end if it has put off so many times the schedules that are left: many prove equivalent."""
+"""A search can't finish if it has put off so many times the schedules that are left: many prove equivalent."""
+NEARLY: Final = 200
+"""A search that has put off no more than this may finish at once."""
 LEAST: Final = 0.1
 """The share of new orders that a strategy counts as having at least."""
 TWICE: Final = "pos"
@@ -42,7 +43,9 @@ class Turns:
     def __init__(self, turns: Sequence[Strategy], further: Sequence[Strategy] = (), *, learns: bool) -> None:
         self._turns = turns  # one after the other
         self._even = EVEN if learns else None  # for so long; None: always
-        self.systematic: Bounded | DPOR | None = next((item for item in turns if isinstance(item, Bounded | DPOR)), None)
+        self.systematic: Bounded | DPOR | None = next(
+            (item for item in turns if isinstance(item, Bounded | DPOR)), None
+        )
         self.alone: bool = len(turns) == 1
         sampling = dict.fromkeys([*turns, *further])
         self._taken = {item: 0 for item in sampling if item is not self.systematic}
@@ -56,8 +59,10 @@ class Turns:
         if self._even is None or count < self._even:
             return self._turns[count % len(self._turns)]
         search = self.systematic
-        if isinstance(search, Bounded) and count % (2 if search.put_off <= BEYOND * left else SELDOM) == 0:
-            return search
+        if isinstance(search, Bounded):
+            may_end = search.put_off <= max(BEYOND * left, NEARLY)
+            if count % (2 if may_end else SELDOM) == 0:
+                return search
         chosen = min(self._taken, key=self._position)
         self._taken[chosen] += 1
         return chosen

@@ -8,10 +8,10 @@ parts of large programs: here each is the fault that is published of it, with a 
 
 from __future__ import annotations
 
-from explore.sctbench import chess, cs, large, others
+from explore.sctbench import chess, cs, large, others, radbench
 from explore.sctbench._program import Entry
 
 __all__ = ["OTHERS", "PROGRAMS", "Entry"]
 
-PROGRAMS = [*cs.PROGRAMS, *chess.PROGRAMS, *large.PROGRAMS]
+PROGRAMS = [*cs.PROGRAMS, *chess.PROGRAMS, *large.PROGRAMS, *radbench.PROGRAMS]
 OTHERS = others.PROGRAMS

@@ -13,9 +13,13 @@ __all__ = ["Entry", "Program", "entry"]
 
 
 class Program:
-    """A program. `threads` has the methods that are threads, in the order in which they start, and how many of each."""
+    """A program. Its class names the methods that are threads, in the order in which they start: so many of each."""
 
-    threads: ClassVar[dict[str, int]]
+    threads: ClassVar[dict[str, int]] = {}
+
+    def __init_subclass__(cls, **threads: int) -> None:
+        super().__init_subclass__()
+        cls.threads = threads or cls.threads
 
     def __init__(self, fixed: bool, threads: dict[str, int]) -> None:
         self.fixed = fixed

@@ -13,13 +13,12 @@ from explore.sctbench._program import Program, entry
 __all__ = ["PROGRAMS"]
 
 
-class WorkStealQueue(Program):
+class WorkStealQueue(Program, own=1, steal=1):
     """The owner takes the last free slot of the queue, and a thief has moved `head` only for a moment.
 
     So the owner overwrites an element that is not stolen yet. The twin leaves one slot free.
     """
 
-    threads = {"own": 1, "steal": 1}
     spins = False
     in_pairs = True
 
@@ -132,9 +131,6 @@ class InterlockedWorkStealQueue(WorkStealQueue):
 class WithState(InterlockedWorkStealQueue):
     """The same, and each thread keeps a record of the calls that it is in."""
 
-    def work(self, element: int | None) -> None:
-        super().work(element)
-
     def steal(self, number: int) -> None:
         frames = self.frames[1 + number]
         for _ in range(2):
@@ -148,21 +144,19 @@ class WithState(InterlockedWorkStealQueue):
         self.frames[0].pop()
 
 
-class StateWorkStealQueue(WithState):
+class StateWorkStealQueue(WithState, own=1, steal=2):
     """The same with two thieves; the owner takes elements only when all have been put."""
 
-    threads = {"own": 1, "steal": 2}
     in_pairs = False
 
 
-class SafeStack(Program):
+class SafeStack(Program, work=3):
     """A stack of three slots, whose pop takes a slot off by two atomic steps (Vyukov): two threads get one slot.
 
     With fewer preemptions a slot is lost, and the original spins for ever. That is not the fault which is published, so
     a thread gives up here after some attempts. The twin does both steps in one.
     """
 
-    threads = {"work": 3}
     attempts = 8
 
     def set_up(self) -> None:

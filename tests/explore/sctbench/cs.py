@@ -1,6 +1,6 @@
 """The set CS: 29 small programs that were written to measure model checkers of C.
 
-Where C signals a condition without its lock, the thread holds it here, as Python demands. A block that the original
+A thread that signals a condition holds its lock, as Python demands; in C it does not. A block that the original
 declares to be atomic is one under a lock of its own.
 """
 
@@ -13,10 +13,8 @@ from explore.sctbench._program import Program, entry
 __all__ = ["PROGRAMS"]
 
 
-class Account(Program):
+class Account(Program, check=1, deposit=1, withdraw=1):
     """The balance after a deposit and a withdrawal is looked at, by a formula that is wrong."""
-
-    threads = {"check": 1, "deposit": 1, "withdraw": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -39,10 +37,8 @@ class Account(Program):
                 assert self.balance == (1 + 2 - 4 if self.fixed else 1 - 2 - 4)
 
 
-class ArithmeticProg(Program):
+class ArithmeticProg(Program, produce=1, consume=1):
     """A consumer adds up what it takes, and the sum is what it must not be, in every schedule."""
-
-    threads = {"produce": 1, "consume": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -71,10 +67,8 @@ class ArithmeticProg(Program):
         assert (self.total == 6) is self.fixed
 
 
-class BluetoothDriver(Program):
+class BluetoothDriver(Program, stop=1, add=1):
     """A driver is stopped between a request's look at the flag and its entry."""
-
-    threads = {"stop": 1, "add": 1}
 
     def set_up(self) -> None:
         self.atomic = Lock()
@@ -107,10 +101,8 @@ class BluetoothDriver(Program):
             self.stopped = True
 
 
-class Carter01(Program):
+class Carter01(Program, first=1, second=1, idle=2):
     """Two classes of threads share one lock for their counters, and wait for the resource with it."""
-
-    threads = {"first": 1, "second": 1, "idle": 2}
 
     def set_up(self) -> None:
         lock = Lock()
@@ -138,10 +130,9 @@ class Carter01(Program):
         pass
 
 
-class CircularBuffer(Program):
+class CircularBuffer(Program, send=1, receive=1):
     """A consumer expects the i-th element in its i-th turn, whether it took one in each turn before or not."""
 
-    threads = {"send": 1, "receive": 1}
     turns = 7
     beforehand = 0
 
@@ -178,10 +169,8 @@ class Queue(CircularBuffer):
     beforehand = 1
 
 
-class Deadlock01(Program):
+class Deadlock01(Program, one=1, two=1):
     """Two threads take two locks in opposite orders."""
-
-    threads = {"one": 1, "two": 1}
 
     def set_up(self) -> None:
         self.a, self.b = Lock(), Lock()
@@ -197,10 +186,8 @@ class Deadlock01(Program):
             self.counter -= 1
 
 
-class DinPhil(Program):
+class DinPhil(Program, philosopher=2):
     """Philosophers eat in turn, and the last one must not have eaten: it has, in nearly every schedule."""
-
-    threads = {"philosopher": 2}
 
     def set_up(self) -> None:
         self.atomic = Lock()
@@ -215,10 +202,8 @@ class DinPhil(Program):
         assert self.eaten < (count + 1 if self.fixed else count)
 
 
-class Fsbench(Program):
+class Fsbench(Program, create=27):
     """A file system has a lock fewer than there are threads."""
-
-    threads = {"create": 27}
 
     def set_up(self) -> None:
         self.blocks = 26
@@ -240,10 +225,8 @@ class Fsbench(Program):
                     block = (block + 1) % self.blocks
 
 
-class Lazy01(Program):
+class Lazy01(Program, one=1, two=1, three=1):
     """A thread takes it that another two have not both run before it."""
-
-    threads = {"one": 1, "two": 1, "three": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -262,10 +245,8 @@ class Lazy01(Program):
             assert self.data < (4 if self.fixed else 3)
 
 
-class Phase01(Program):
+class Phase01(Program, work=2):
     """A lock is never released."""
-
-    threads = {"work": 2}
 
     def set_up(self) -> None:
         self.x, self.y = Lock(), Lock()
@@ -281,10 +262,8 @@ class Phase01(Program):
                 pass
 
 
-class Reorder(Program):
+class Reorder(Program, set=2, check=1):
     """Threads set two fields one after the other, others see one set and the other not."""
-
-    threads = {"set": 2, "check": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -312,10 +291,8 @@ class Reorder(Program):
         assert (self.a == 0 and self.b == 0) or (self.a == 1 and self.b == -1)
 
 
-class Stack(Program):
+class Stack(Program, push=1, pop=1):
     """A flag says that there was an element once; a consumer takes it for an element that is there."""
-
-    threads = {"push": 1, "pop": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -335,10 +312,8 @@ class Stack(Program):
                     self.elements.pop()
 
 
-class Sync01(Program):
+class Sync01(Program, produce=1, consume=1):
     """A producer waits for a consumer that takes nothing, in every schedule."""
-
-    threads = {"produce": 1, "consume": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -385,10 +360,8 @@ class Sync02(Sync01):
                 self.empty.notify()
 
 
-class TokenRing(Program):
+class TokenRing(Program, one=1, two=1, three=1, check=1):
     """Three threads copy a token on, and are taken to run in their order."""
-
-    threads = {"one": 1, "two": 1, "three": 1, "check": 1}
 
     def set_up(self) -> None:
         self.atomic = Condition()
@@ -421,10 +394,8 @@ class TokenRing(Program):
                 assert self.x[0] == self.x[1] == self.x[2]
 
 
-class Twostage(Program):
+class Twostage(Program, write=1, read=1):
     """Two fields are set under a lock each; a reader sees the first set, and the second not."""
-
-    threads = {"write": 1, "read": 1}
 
     def set_up(self) -> None:
         self.both = Lock()
@@ -460,10 +431,8 @@ class Twostage(Program):
             assert self.data2 == seen + 1
 
 
-class Wronglock(Program):
+class Wronglock(Program, one=1, other=7):
     """One field, two locks."""
-
-    threads = {"one": 1, "other": 7}
 
     def set_up(self) -> None:
         self.lock = Lock()

@@ -1,4 +1,4 @@
-"""The sets CB, inspect, misc, parsec, radbench and splash2: faults of large programs, at a reduced size."""
+"""The sets CB, inspect, parsec and splash2, and ctrace: faults of large programs, at a reduced size."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from explore.sctbench._program import Program, entry
 __all__ = ["PROGRAMS"]
 
 
-class Aget(Program):
+class Aget(Program, download=3, save=1):
     """A download is interrupted: the log has the bytes of each thread, and a sum of a later moment."""
-
-    threads = {"download": 3, "save": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -44,10 +42,8 @@ class Aget(Program):
         assert sum(offsets) == written, f"{offsets}, and {written} in all"
 
 
-class Pbzip2(Program):
+class Pbzip2(Program, main=1, compress=2, write=1):
     """The queue is deleted when the writer has ended, and a thread that compresses still needs its lock."""
-
-    threads = {"main": 1, "compress": 2, "write": 1}
 
     def set_up(self) -> None:
         self.queue: Condition | None = Condition()
@@ -99,10 +95,8 @@ class Pbzip2(Program):
             self.ended.notify_all()
 
 
-class StringBuffer(Program):
+class StringBuffer(Program, append=1, erase=1):
     """The length of a buffer is asked for, and its characters are copied, by two calls that are atomic each."""
-
-    threads = {"append": 1, "erase": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -125,10 +119,8 @@ class StringBuffer(Program):
             self.text += "abc"
 
 
-class QsortMt(Program):
+class QsortMt(Program, serve=1, sort=1):
     """A thread of a pool is marked as busy before its lock is taken, and begins before it has got its work."""
-
-    threads = {"serve": 1, "sort": 1}
 
     def set_up(self) -> None:
         self.allocation = Lock()
@@ -169,10 +161,8 @@ class QsortMt(Program):
             self.changed.notify()
 
 
-class Ctrace(Program):
+class Ctrace(Program, main=1, end=2):
     """Two threads end the trace while a third writes to it."""
-
-    threads = {"main": 1, "end": 2}
 
     def set_up(self) -> None:
         self.hash = Lock()
@@ -183,7 +173,7 @@ class Ctrace(Program):
         for line in ("i=0", "mystring"):
             if self.on:
                 with self.hash:
-                    if self.fixed and not self.on:
+                    if self.fixed and self.stream is None:
                         return
                     assert self.stream is not None, "the stream has been closed"
                     self.stream.append(line)
@@ -192,21 +182,20 @@ class Ctrace(Program):
     def end(self) -> None:
         if self.on:
             with self.hash:
-                if self.fixed and not self.on:
+                if self.fixed and self.stream is None:
                     return
                 assert self.stream is not None, "the stream is closed twice"
                 self.stream = None
                 self.on = False
 
 
-class Ferret(Program):
+class Ferret(Program, read=1, segment=1, extract=1, rank=1, write=1):
     """A pipeline: the last stage has counted all elements before it is said that there are no more.
 
     It sees an end only when it counts, so then it waits for ever: the reader has to be kept from its last step until
     all others have gone through all stages.
     """
 
-    threads = {"read": 1, "segment": 1, "extract": 1, "rank": 1, "write": 1}
     elements = 2
 
     def set_up(self) -> None:
@@ -284,10 +273,8 @@ class Rendezvous:
                 self.changed.notify_all()
 
 
-class Streamcluster(Program):
+class Streamcluster(Program, master=1, work=2):
     """A thread waits at one barrier where its master waits at two: it goes round, and finds the centre still open."""
-
-    threads = {"master": 1, "work": 2}
 
     def set_up(self) -> None:
         self.barrier = Rendezvous(1 + self.size["work"])
@@ -327,10 +314,8 @@ class Streamcluster(Program):
                 self.barrier.wait()
 
 
-class Streamcluster2(Streamcluster):
+class Streamcluster2(Streamcluster, master=1, work=4):
     """No barrier stands between the master's allocation and the other threads' first use of it."""
-
-    threads = {"master": 1, "work": 4}
 
     def prepare(self) -> None:
         self.costs = None
@@ -373,202 +358,9 @@ class Streamcluster3(Streamcluster):
         self.add_up(1 + number)
 
 
-class ScriptNames(Program):
-    """Bug 1: the last context drops the empty table of script names, between another one's look and its use of it."""
-
-    threads = {"destroy": 1, "compile": 2}
-
-    def set_up(self) -> None:
-        self.lock = Lock()
-        self.table: dict[str, int] | None = {}
-        self.contexts = 3
-
-    def leave(self) -> None:
-        with self.lock:
-            self.contexts -= 1
-
-    def destroy(self) -> None:
-        self.leave()
-        if self.fixed:
-            with self.lock:
-                if self.table is not None and not self.table:
-                    self.table = None
-        elif self.table is not None and not self.table:
-            self.table = None
-
-    def compile(self, number: int) -> None:
-        for turn in range(2):
-            if self.fixed:
-                with self.lock:
-                    self.save(f"{number}.{turn}")
-            else:
-                with self.lock:
-                    if self.table is None:
-                        self.table = {}
-                with self.lock:
-                    assert self.table is not None, "the table has been dropped"
-                    self.table[f"{number}.{turn}"] = turn
-        self.leave()
-
-    def save(self, name: str) -> None:
-        if self.table is None:
-            self.table = {}
-        self.table[name] = 1
-
-
-class ContextThread(Program):
-    """Bug 2: a context leaves its thread between the collector's look at that thread and its use of it."""
-
-    threads = {"collect": 1, "use": 3}
-
-    def set_up(self) -> None:
-        self.lock = Lock()
-        self.owners: list[list[int] | None] = [None] * 3
-
-    def set_owner(self, number: int, owner: list[int] | None) -> None:
-        if self.fixed:
-            with self.lock:
-                self.owners[number] = owner
-        else:
-            self.owners[number] = owner
-
-    def use(self, number: int) -> None:
-        self.set_owner(number, [number])
-        self.set_owner(number, None)
-
-    def collect(self) -> None:
-        with self.lock:
-            for number in range(3):
-                if self.owners[number] is not None:
-                    owner = self.owners[number]
-                    assert owner is not None, "the thread of a context is gone"
-                    owner.clear()
-
-
-class FirstContext(Program):
-    """Bug 3: a thread asks whether it has the first context, and then waits for the collector, which ends the last."""
-
-    threads = {"use": 2}
-
-    def set_up(self) -> None:
-        self.state = Condition()
-        self.contexts = 0
-        self.up = self.collecting = False
-
-    def use(self) -> None:
-        with self.state:
-            if not self.fixed:
-                first = self.contexts == 0
-            while self.collecting:
-                self.state.wait()
-            if self.fixed:
-                first = self.contexts == 0
-            self.contexts += 1
-            if first:
-                assert not self.up, "launched twice"
-                self.up = True
-            else:
-                assert self.up, "the runtime is down"
-        with self.state:
-            assert self.up, "the runtime is down"
-            last = self.contexts == 1
-            self.collecting = self.collecting or last
-        if last:
-            with self.state:
-                self.contexts -= 1
-                self.up = self.contexts > 0
-                self.collecting = False
-                self.state.notify_all()
-        else:
-            with self.state:
-                self.contexts -= 1
-
-
-class LocalTime(Program):
-    """Bug 4: two threads make the lock that guards the library's one buffer."""
-
-    threads = {"explode": 2}
-
-    def set_up(self) -> None:
-        self.guard = Lock()
-        self.monitor: Lock | None = Lock() if self.fixed else None
-        self.buffer = -1
-
-    def explode(self, number: int) -> None:
-        if self.monitor is None:
-            self.monitor = Lock()
-        with self.monitor:
-            self.buffer = number
-            assert self.buffer == number, "the buffer is another thread's"
-
-
-class Interrupt(Program):
-    """Bug 5: a thread is interrupted after it has looked for that, and before it has said at what it waits."""
-
-    threads = {"wait": 1, "interrupt": 1}
-
-    def set_up(self) -> None:
-        self.changed = Condition()
-        self.interrupted = False
-        self.waits_at: Condition | None = None
-
-    def wait(self) -> None:
-        with self.changed:
-            if self.interrupted:
-                return
-            self.waits_at = self.changed
-            if self.fixed and self.interrupted:
-                return
-            self.changed.wait()
-
-    def interrupt(self) -> None:
-        self.interrupted = True
-        waits_at = self.waits_at
-        if waits_at is not None:
-            with waits_at:
-                waits_at.notify_all()
-
-
-class ReadWriteLock(Program):
-    """Bug 6: a reader that asks for the lock again waits for a writer, which waits for the reader."""
-
-    threads = {"read": 1, "write": 1}
-
-    def set_up(self) -> None:
-        self.changed = Condition()
-        self.readers = 0
-        self.writers_waiting = 0
-
-    def acquire_read(self, *, again: bool = False) -> None:
-        with self.changed:
-            while self.writers_waiting and not (again and self.fixed):
-                self.changed.wait()
-            self.readers += 1
-
-    def release_read(self) -> None:
-        with self.changed:
-            self.readers -= 1
-            self.changed.notify_all()
-
-    def read(self) -> None:
-        self.acquire_read()
-        self.acquire_read(again=True)
-        self.release_read()
-        self.release_read()
-
-    def write(self) -> None:
-        with self.changed:
-            self.writers_waiting += 1
-            while self.readers:
-                self.changed.wait()
-            self.writers_waiting -= 1
-            self.changed.notify_all()
-
-
-class Splash(Program):
+class Splash(Program, main=1, slave=1):
     """The macro that waits for the threads' end is empty: the main thread takes it that all have finished."""
 
-    threads = {"main": 1, "slave": 1}
     phases = 2
 
     def set_up(self) -> None:
@@ -621,12 +413,6 @@ PROGRAMS = [
     entry("parsec.streamcluster", Streamcluster),
     entry("parsec.streamcluster2", Streamcluster2),
     entry("parsec.streamcluster3", Streamcluster3),
-    entry("radbench.bug1", ScriptNames),
-    entry("radbench.bug2", ContextThread),
-    entry("radbench.bug3", FirstContext),
-    entry("radbench.bug4", LocalTime),
-    entry("radbench.bug5", Interrupt),
-    entry("radbench.bug6", ReadWriteLock),
     entry("splash2.barnes", Barnes),
     entry("splash2.fft", Fft),
     entry("splash2.lu", Splash),

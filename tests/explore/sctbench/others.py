@@ -10,10 +10,8 @@ from explore.sctbench.cs import Reorder, Wronglock
 __all__ = ["PROGRAMS"]
 
 
-class NotifyOrder(Program):
+class NotifyOrder(Program, first=1, second=1, notify=1):
     """Fray: of two threads that one call wakes, the one that waited first is taken to go on first."""
-
-    threads = {"first": 1, "second": 1, "notify": 1}
 
     def set_up(self) -> None:
         self.changed = Condition()
@@ -47,10 +45,8 @@ class NotifyOrder(Program):
             self.changed.notify_all()
 
 
-class BeforeReacquire(Program):
+class BeforeReacquire(Program, wait=1, wake=1):
     """Fray: a thread that has been woken is taken to have the lock before the one that woke it takes it again."""
-
-    threads = {"wait": 1, "wake": 1}
 
     def set_up(self) -> None:
         self.changed = Condition()
@@ -74,10 +70,8 @@ class BeforeReacquire(Program):
             assert self.woken, "not yet woken"
 
 
-class MonitorDeadlock(Program):
+class MonitorDeadlock(Program, wait=1, wake=1):
     """Fray: a thread waits at one condition and keeps the lock of another."""
-
-    threads = {"wait": 1, "wake": 1}
 
     def set_up(self) -> None:
         self.outer = Lock()
@@ -98,10 +92,8 @@ class MonitorDeadlock(Program):
             self.inner.notify()
 
 
-class BoundedBuffer(Program):
+class BoundedBuffer(Program, read=2, write=1):
     """Shuttle, Coyote: readers and writers of a full buffer wait at one condition, and one call wakes one of them."""
-
-    threads = {"read": 2, "write": 1}
 
     def set_up(self) -> None:
         self.changed = Condition()
@@ -130,10 +122,8 @@ class BoundedBuffer(Program):
                 self.wake()
 
 
-class Uneven(Program):
+class Uneven(Program, short=1, long=1):
     """Shuttle, after the paper on SURW: a thread of one step has to come behind nearly all of a long one's."""
-
-    threads = {"short": 1, "long": 1}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -149,10 +139,8 @@ class Uneven(Program):
                 self.steps += 1
 
 
-class Publication(Program):
+class Publication(Program, write=2):
     """RADBench (Apache): a buffer's length is raised before its text is in it."""
-
-    threads = {"write": 2}
 
     def set_up(self) -> None:
         self.lock = Lock()
@@ -176,10 +164,8 @@ class Publication(Program):
         assert all(self.buffer), f"a line is lost: {self.buffer}"
 
 
-class Increment(Program):
+class Increment(Program, increment=2):
     """RADBench (memcached): a value is read under a lock, and written under it again later."""
-
-    threads = {"increment": 2}
 
     def set_up(self) -> None:
         self.cache = Lock()
@@ -203,10 +189,8 @@ class Increment(Program):
         assert self.value == 2, "an increment is lost"
 
 
-class ThreadPool(Program):
-    """Inspect: a pool is told to stop between a worker's look at that and its wait."""
-
-    threads = {"work": 2, "stop": 1}
+class ThreadPool(Program, work=2, stop=1):
+    """Inspect: the stop of a pool comes between the look of a worker at a flag and its wait."""
 
     def set_up(self) -> None:
         self.changed = Condition()
