@@ -87,8 +87,7 @@ class FirstContext(Program, use=2):
 
     def use(self) -> None:
         with self.state:
-            if not self.fixed:
-                first = self.contexts == 0
+            first = self.contexts == 0
             while self.collecting:
                 self.state.wait()
             if self.fixed:
