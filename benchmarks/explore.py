@@ -8,6 +8,8 @@ accused as well, in 100 schedules. Then each runs a correct program for its spee
 found, after how many schedules, and schedules a second. Last, each that has a search to its end exhausts three threads
 of two locked increments: in how many executions, how many of the 90 orders it came to, and how many a second.
 `python benchmarks/explore.py --ours` prints our own speed at all kinds of points, and `--exhaust` the last part alone.
+`--sctbench` gives SCTBench's 52 programs to each tool: processor seconds until the fault, without the first time, in
+which a tool compiles or traces what a process needs once, and ours as a ratio of them.
 """
 
 from __future__ import annotations
@@ -39,6 +41,12 @@ def programs(*, fixed: bool = False) -> dict[str, Any]:
 
     pairs = [(item.broken, item.fixed) for item in map(lesson, LESSONS)] + [tuple(pair) for pair in ALL]
     return {scenario_of(pair[0]).name: scenario_of(pair[1 if fixed else 0]) for pair in pairs}
+
+
+def sctbench(*, fixed: bool = False) -> dict[str, Any]:
+    from explore.sctbench import PROGRAMS
+
+    return {item.name: item.fixed if fixed else item.broken for item in PROGRAMS}
 
 
 def speed_program() -> Any:
@@ -152,14 +160,18 @@ def run_interleave(scenario: Any, schedules: int, seed: int) -> tuple[int | None
 
 
 def help_the_others() -> None:
-    """The package takes its locks through one door, by names bound when it was imported: let the others stand there."""
+    """The package and SCTBench's programs bind the names of their locks at the import: let the others stand there."""
     import threading
+
+    from explore.sctbench import chess, cs, large, radbench
 
     from reactive_runtime._core.runtime import primitives
 
-    door: Any = primitives
-    for name in ("Lock", "RLock", "Condition", "Event", "Semaphore"):
-        setattr(door, name, lambda *args, _name=name, **kwargs: getattr(threading, _name)(*args, **kwargs))
+    modules: list[Any] = [primitives, chess, cs, large, radbench]
+    for module in modules:
+        for name in ("Lock", "RLock", "Condition", "Event", "Semaphore"):
+            if hasattr(module, name):
+                setattr(module, name, lambda *args, _name=name, **kwargs: getattr(threading, _name)(*args, **kwargs))
 
 
 RUN = {"ours": run_ours, "frontrun": run_frontrun, "interleave-test": run_interleave}
@@ -172,8 +184,15 @@ def child(tool: str, name: str, schedules: int, seed: int) -> None:
         print("RESULT " + json.dumps(to_the_end(tool, None if seed < 0 else seed)))
         return
     twin = name.removeprefix("fixed ")
-    scenario = speed_program() if name == "speed" else programs(fixed=twin != name)[twin]
-    found, count, seconds = RUN[tool](scenario, schedules, seed)
+    if "." in twin:
+        scenario = sctbench(fixed=twin != name)[twin]
+        RUN[tool](scenario, schedules, seed)
+        began = time.process_time()
+        found, count, _ = RUN[tool](scenario, schedules, seed)
+        seconds = time.process_time() - began
+    else:
+        scenario = speed_program() if name == "speed" else programs(fixed=twin != name)[twin]
+        found, count, seconds = RUN[tool](scenario, schedules, seed)
     print("RESULT " + json.dumps([found, count, seconds]))
 
 
@@ -303,6 +322,38 @@ def side_by_side() -> None:
         )
 
 
+def sctbench_side_by_side() -> None:
+    """Each tool on SCTBench: a fault that a tool does not find counts as the seconds in which it looked for it."""
+    tools = [tool for tool in TOOLS if _there(tool)]
+    seconds: dict[str, dict[str, float]] = {tool: {} for tool in tools}
+    found: dict[str, set[str]] = {tool: set() for tool in tools}
+    print("| program | " + " | ".join(tools) + " |\n| --- |" + " ---: |" * len(tools))
+    for name in sctbench():
+        row = [name]
+        for tool in tools:
+            answer = ask(tool, name, SCHEDULES, limit=6 * SECONDS)
+            if isinstance(answer, str):
+                row.append(answer)
+                continue
+            seconds[tool][name] = answer[2]
+            if answer[0] is None:
+                row.append(f"not in {answer[1]}, {answer[2]:.3f} s")
+            elif isinstance(twin := ask(tool, f"fixed {name}", 20, limit=6 * SECONDS), str) or twin[0] is not None:
+                row.append("accuses the twin as well")
+            else:
+                found[tool].add(name)
+                row.append(f"after {answer[0]}, {answer[2]:.3f} s")
+        print("| " + " | ".join(row) + " |", flush=True)
+    for tool in tools[1:]:
+        both = sorted(found["ours"] & found[tool])
+        looked = sorted(found["ours"] & {*seconds[tool]})
+        for names, which in ((both, "both find"), (looked, "this finds, and the other gave an answer for")):
+            ratios = [seconds[tool][name] / seconds["ours"][name] for name in names]
+            median = statistics.median(ratios) if ratios else float("nan")
+            print(f"{tool}: {median:.3g} times the seconds, the median of the {len(names)} programs that {which}")
+    print("found: " + ", ".join(f"{tool} {len(names)}" for tool, names in found.items()))
+
+
 def _there(tool: str) -> bool:
     module = {"ours": "reactive_runtime", "frontrun": "frontrun", "interleave-test": "interleave_test"}[tool]
     try:
@@ -349,6 +400,8 @@ if __name__ == "__main__":
         child(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
     elif "--exhaust" in sys.argv:
         exhausting()
+    elif "--sctbench" in sys.argv:
+        sctbench_side_by_side()
     else:
         ours()
         if "--ours" not in sys.argv:

@@ -38,6 +38,7 @@ from reactive_runtime.explore._search.bounded import Bounded
 from reactive_runtime.explore._search.coverage import Coverage, is_drawn_for
 from reactive_runtime.explore._search.dpor import DPOR
 from reactive_runtime.explore._search.feedback import Feedback
+from reactive_runtime.explore._search.portfolio import Turns
 from reactive_runtime.explore._search.shrinking import ENDLESS, shrunk
 from reactive_runtime.explore._search.strategies import PCT, POS, SURW, URW, Early, Random, Replayed, Strategy
 
@@ -132,7 +133,7 @@ def explore(
     program = scenario_of(scenario)
     _check_numbers(schedules, bound, limit, hang, early_timeouts, pause)
     _check_words(points, engine, gil)
-    searching = _strategies(strategy, seed, bound)
+    turns = _turns(strategy, seed, bound)
     with Session(
         program,
         points,
@@ -145,7 +146,7 @@ def explore(
         early=early_timeouts,
         pause=pause,
     ) as session:
-        return _Search(session, program, searching, strategy, seed, shrink).result(schedules)
+        return _Search(session, program, turns, strategy, seed, shrink).result(schedules)
 
 
 def _check_numbers(
@@ -252,9 +253,20 @@ def replay(
 PORTFOLIO: Final = "pos+bounded+pct3+bounded+urw+bounded+pct2+bounded+random+bounded"
 """Those that take turns where none is asked for; `python benchmarks/strategies.py` says how soon which find what."""
 
+FURTHER: Final = "surw"
+"""Joins the others as soon as the portfolio learns."""
+
+
+def _turns(name: str, seed: int, bound: int | None) -> Turns:
+    """The turns of the strategies of this name."""
+    if name != "portfolio":
+        return Turns(_strategies(name, seed, bound), learns=False)
+    turns = _strategies(f"{PORTFOLIO}+{FURTHER}", seed, bound)
+    return Turns(turns[:-1], turns[-1:], learns=True)
+
 
 def _strategies(name: str, seed: int, bound: int | None) -> list[Strategy]:
-    """Those of a portfolio take turns."""
+    """The strategies that the parts of the name stand for."""
     rng = random.Random(seed)
     simple: dict[str, Any] = {
         "random": Random,
@@ -268,7 +280,7 @@ def _strategies(name: str, seed: int, bound: int | None) -> list[Strategy]:
         "brute-force": lambda _: Bounded(bound, reduced=False),
     }
     found: dict[str, Strategy] = {}
-    turns = (PORTFOLIO if name == "portfolio" else name).split("+")
+    turns = name.split("+")
     for part in turns:
         if part in found:
             continue  # it has a further turn
@@ -291,20 +303,20 @@ class _Search:
     """One exploration, as it goes on. The thread that explores owns it."""
 
     __slots__ = (
-        "_complete", "_count", "_coverage", "_drawn", "_failure", "_name", "_program", "_searching", "_seed",
-        "_session", "_shrink", "_systematic", "_uncontrolled",
+        "_complete", "_count", "_coverage", "_drawn", "_failure", "_name", "_program", "_seed", "_session", "_shrink",
+        "_systematic", "_turns", "_uncontrolled",
     )  # fmt: skip
 
     def __init__(
-        self, session: Session, program: Scenario[Any], searching: list[Strategy], name: str, seed: int, shrink: bool
+        self, session: Session, program: Scenario[Any], turns: Turns, name: str, seed: int, shrink: bool
     ) -> None:
         self._session = session
         self._program = program
-        self._searching = searching
+        self._turns = turns
         self._name = name
         self._seed = seed
         self._shrink = shrink
-        self._systematic = next((item for item in searching if isinstance(item, Bounded | DPOR)), None)
+        self._systematic = turns.systematic
         self._coverage = Coverage()
         self._count = 0  # runs,
         self._complete = 0  # those of them that came to their end,
@@ -315,9 +327,8 @@ class _Search:
     def result(self, schedules: int) -> Result:
         """Run up to so many schedules, until one fails or none is left."""
         began = _seconds()
-        searching = self._searching
         while self._complete < schedules and self._count < 4 * schedules:
-            if not self._goes_on(searching[self._count % len(searching)]):
+            if not self._goes_on(self._turns.next(schedules - self._complete)):
                 break
         seconds = _seconds() - began
         session, program, failure = self._session, self._program, self._failure
@@ -366,7 +377,8 @@ class _Search:
         self._complete += 1
         self._drawn += not systematic
         if sampled:
-            self._coverage.add(session.fingerprint(program), session.scheduler.version)
+            fresh = self._coverage.add(session.fingerprint(program), session.scheduler.version)
+            self._turns.saw(strategy, fresh=fresh)
         if stop is not None:
             self._fails(stop, strategy)
             return False
@@ -393,7 +405,7 @@ class _Search:
             return Verdict("incomplete", complete)
         if systematic is not None and systematic.exhausted:
             return Verdict("exhausted", complete, early_timeouts=early)
-        if systematic is not None and systematic.complete is not None and len(self._searching) == 1:
+        if systematic is not None and systematic.complete is not None and self._turns.alone:
             return Verdict("exhausted", complete, systematic.complete, early_timeouts=early)
         return Verdict("held", complete, coverage=self._coverage.estimate(), early_timeouts=early)
 

@@ -58,6 +58,11 @@ class Bounded:
         self._seen: dict[int, int] = {}
         self._version = -1
 
+    @property
+    def put_off(self) -> int:
+        """The steps that are left to try; some of them prove equivalent to others."""
+        return len(self._stack) + len(self._deferred)
+
     def begin(self, scheduler: Scheduler) -> bool:
         """Take the next step that was put off; False when the search has been to its end."""
         self._scheduler = scheduler

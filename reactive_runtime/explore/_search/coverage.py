@@ -39,8 +39,11 @@ class Coverage:
         self._drawn = 0
         self._version = -1
 
-    def add(self, order: int, version: int) -> None:
-        """A schedule was drawn. Of another version of the points, orders are others: counting begins anew."""
+    def add(self, order: int, version: int) -> bool:
+        """A schedule was drawn: whether its order is new.
+
+        Of another version of the points, orders are others: counting begins anew.
+        """
         if version != self._version:
             self._version = version
             self._seen.clear()
@@ -53,6 +56,7 @@ class Coverage:
         elif not again:
             self._seen[order] = True
             self._once -= 1
+        return again is None
 
     def estimate(self) -> float | None:
         """The chance that a further draw does what one of these did; None where none was drawn."""

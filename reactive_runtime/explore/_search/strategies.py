@@ -15,8 +15,8 @@ All draw from one seeded generator, so the same seed gives the same schedules.
   done elsewhere does not count.
 - *feedback* (see `feedback`): schedules that showed something new are changed a little, and tried again.
 - *early* (`Early`), with each of these: now and then time passes early (`Scheduler`), at a place by chance.
-- *portfolio*: each in turn, and after each a schedule of the search by preemption bound. What one is blind to another
-  sees.
+- *portfolio* (see `portfolio`): each in turn, and after each a schedule of the search by preemption bound. What one is
+  blind to another sees.
 """
 
 from __future__ import annotations
@@ -164,17 +164,21 @@ class URW:
     def __init__(self, rng: random.Random) -> None:
         self._random = rng.random
         self._expected: dict[int, float] = {}
-        self._schedule: list[int] = []
+        self._scheduler: Scheduler
+        self._done: dict[int, int] = {}  # steps by thread, of
+        self._counted = 0  # so many of the schedule
 
     def begin(self, scheduler: Scheduler) -> bool:
         """There is always a schedule left."""
-        self._schedule = scheduler.schedule
+        self._scheduler = scheduler
+        self._done = {}
+        self._counted = 0
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
         """Any of them, in proportion to the steps that it is expected to have left."""
-        schedule, expected = self._schedule, self._expected
-        weights = [max(1.0, expected.get(task.index, 10.0) - schedule.count(task.index)) for task in ready]
+        done, expected = self._count(), self._expected
+        weights = [max(1.0, expected.get(task.index, 10.0) - done.get(task.index, 0)) for task in ready]
         at = self._random() * sum(weights)
         for item, weight in zip(ready, weights, strict=True):
             at -= weight
@@ -184,10 +188,19 @@ class URW:
 
     def end(self, scheduler: Scheduler) -> None:
         """Remember how many steps each thread took: three parts of what was expected, and one of what was seen."""
+        done = self._count()
         for thread in scheduler.threads[1:]:
-            steps = scheduler.schedule.count(thread.index)
+            steps = done.get(thread.index, 0)
             before = self._expected.get(thread.index, float(steps))
             self._expected[thread.index] = before * 0.75 + steps * 0.25
+
+    def _count(self) -> dict[int, int]:
+        """The steps that each thread has done, of which those since the last call are added now."""
+        schedule, done = self._scheduler.schedule, self._done
+        for index in schedule[self._counted :]:
+            done[index] = done.get(index, 0) + 1
+        self._counted = len(schedule)
+        return done
 
 
 class SURW:
