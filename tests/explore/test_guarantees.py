@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 from bugs import classics
+from searching import by_day
 
 from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
@@ -31,7 +32,7 @@ FILE: Final = os.path.basename(__file__)
 # -- failed ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", BROKEN, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", by_day(3, BROKEN), ids=lambda item: item.name)
 def test_what_failed_fails_again_ten_of_ten_times(entry: Named) -> None:
     result = explore(entry.program, seed=1)
     assert result.verdict.kind == "failed"

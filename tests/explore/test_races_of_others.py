@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from searching import NIGHT, holds_with_few_preemptions
+from searching import NIGHT, each_of_both_by_day, holds_with_few_preemptions
 
 from explore.racing import Applied, complete, complete_2, emit, fail, fail_2
 from reactive_runtime import Flow, Valve
@@ -63,8 +63,7 @@ def nothing_is_lost(driven: Driven) -> None:
     assert sorted(accounted) == sorted(emitted), f"emitted {emitted}, delivered or discarded {accounted}"
 
 
-@pytest.mark.parametrize("demand", [1, MAX_DEMAND])
-@pytest.mark.parametrize("name", PASSING)
+@pytest.mark.parametrize(("name", "demand"), each_of_both_by_day(list(PASSING), [1, MAX_DEMAND]))
 def test_an_element_that_passes_a_cancel_is_delivered_or_discarded_once(name: str, demand: int) -> None:
     """reactor-core#2114, #2589, #4396: elements that leaked, or were discarded twice."""
     explored(PASSING[name], [[emit, emit], cancel()], demand=demand, finish=nothing_is_lost)

@@ -17,6 +17,9 @@ BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "40"))
 LONG = ("balance", "bulkhead, shared", "window_timeout")
 """Their race in turn takes thousands of schedules; by day they have the one after it."""
 
+SAMPLED = set() if NIGHT else {"on_error_continue", *list(OPERATORS)[::2]}
+"""By day a sample of the schedules of these; the others, and at night all, have every one with few preemptions."""
+
 CASES = [
     (name, race)
     for at, (name, operator) in enumerate(OPERATORS.items())
@@ -31,7 +34,7 @@ def test_each_operator_and_each_race_is_among_them() -> None:
 
 
 @pytest.mark.parametrize(("name", "race"), CASES, ids=[f"{name}-{race}" for name, race in CASES])
-def test_every_schedule_with_few_preemptions_keeps_the_rules_and_comes_to_an_end(name: str, race: str) -> None:
+def test_each_schedule_keeps_the_rules_and_comes_to_an_end(name: str, race: str) -> None:
     _, demand, actors = RACES[race]
     explored = partial(
         explore_publisher,
@@ -41,11 +44,12 @@ def test_every_schedule_with_few_preemptions_keeps_the_rules_and_comes_to_an_end
         ascending=False,
         finish=finished,
     )
-    holds_with_few_preemptions(explored)
+    if name not in SAMPLED:
+        holds_with_few_preemptions(explored)
     explored(strategy="pct3", schedules=BEYOND).assert_holds()
 
 
-@pytest.mark.parametrize(("name", "race"), CASES[::8], ids=[f"{name}-{race}" for name, race in CASES[::8]])
+@pytest.mark.parametrize(("name", "race"), CASES[::16], ids=[f"{name}-{race}" for name, race in CASES[::16]])
 def test_greenlets_run_the_schedules_that_threads_run(name: str, race: str) -> None:
     _, demand, actors = RACES[race]
     found = [
