@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "explore(schedules=2000, seed=0, strategy='portfolio', points='shared', ...):"
         " run the test under many schedules of its threads (reactive_runtime.explore)",
     )
-    if config.option.explore or config.option.explore_record or config.option.explore_replay:
+    if any(config.getoption(name, None) for name in ("explore", "explore_record", "explore_replay")):
         from reactive_runtime.explore._suite_plugin import Suite
 
         config.pluginmanager.register(Suite(config), "reactive_runtime_suite")

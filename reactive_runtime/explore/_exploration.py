@@ -101,7 +101,7 @@ def explore(
             sleep or a timer ends while other threads still have work to do, or a thread reads the clock `pause` seconds
             after its last step. Each counts as a preemption. 0: time passes only when no thread can go on.
         pause: Seconds that a thread may be preempted for, at most, above 0: a wait for longer does not end early.
-        seconds: No schedule begins after so many seconds, above 0; one is run at least.
+        seconds: No schedule begins so many seconds after the first, above 0.
 
     Returns:
         The failure, if there is one, and how much was looked at.
@@ -135,7 +135,6 @@ def explore(
     _check_numbers(schedules, bound, limit, hang, early_timeouts, pause)
     if not seconds > 0:
         raise ValueError(f"explore: seconds must be more than 0, not {seconds}")
-    until = _seconds() + seconds
     _check_words(points, engine, gil)
     searching = _strategies(strategy, seed, bound)
     with Session(
@@ -150,7 +149,7 @@ def explore(
         early=early_timeouts,
         pause=pause,
     ) as session:
-        return _Search(session, program, searching, strategy, seed, shrink).result(schedules, until)
+        return _Search(session, program, searching, strategy, seed, shrink).result(schedules, seconds)
 
 
 def _check_numbers(
@@ -317,9 +316,10 @@ class _Search:
         self._failure: Failure | None = None
         self._uncontrolled = ""
 
-    def result(self, schedules: int, until: float) -> Result:
+    def result(self, schedules: int, most: float) -> Result:
         """Run up to so many schedules, until one fails, none is left, or the time is over."""
         began = _seconds()
+        until = began + most
         searching = self._searching
         while self._complete < schedules and self._count < 4 * schedules:
             if not self._goes_on(searching[self._count % len(searching)]) or _seconds() > until:

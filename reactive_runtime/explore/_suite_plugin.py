@@ -333,7 +333,7 @@ def _check_failure(failure: Failure, watch: Watch) -> None:
     """Raises `Left` for a failure that says nothing about the program."""
     if isinstance(failure.error, pytest.skip.Exception):
         raise Left(FLAKY, f"it skips itself: {failure.error}")
-    if failure.kind == "limit":
+    if failure.kind in ("limit", "livelock") and "did not end within" in failure.message:
         raise Left(LONG, failure.message)
     if watch.clocks and failure.error is not None:
         raise Left(CLOCK, watch.clocks[0])
