@@ -62,6 +62,7 @@ class Watch:
         self.processes: list[str] = []
         self.sockets: list[str] = []
         self.clocks: list[str] = []
+        """The first reading of the clock in the file of the test; two, if two threads read it at once."""
         self.raised: list[str] = []
         """Names of the types of errors that ended threads."""
         self.files: set[str] = set()
@@ -113,7 +114,9 @@ class Watch:
     def _profiled(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
             self.files.add(frame.f_code.co_filename)
-        elif event == "c_call" and frame.f_code.co_filename == self._file and argument in _CLOCKS:
+        elif self.clocks or event != "c_call" or frame.f_code.co_filename != self._file:
+            return
+        elif argument in _CLOCKS:
             self.clocks.append(f"{argument.__name__} at {os.path.basename(self._file)}:{frame.f_lineno}")
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
