@@ -38,22 +38,24 @@ class Package:
 
 
 PACKAGES = {
-    "apscheduler": Package("3.11.3", needs=("pytz", "tornado", "anyio"), without=()),
+    "apscheduler": Package("3.11.3", needs=("pytz", "tornado", "anyio")),
     "boltons": Package("26.2.0"),
     "cachelib": Package("0.17.0"),
     "cachetools": Package("8.0.2"),
-    "cacheout": Package("0.17.0"),
     "dbutils": Package("3.2.0"),
     "diskcache": Package("5.6.3"),
-    "dogpile.cache": Package("1.5.0", needs=("pytest", "mako")),
+    "dogpile.cache": Package("1.5.0", needs=("mako",)),
     "fasteners": Package("0.20", needs=("diskcache", "more-itertools")),
+    "huey": Package("3.5.4", tests="huey/tests"),
+    "injector": Package("0.24.0", tests="injector_test.py"),
     "more-itertools": Package("11.2.1"),
     "persist-queue": Package("1.1.0"),
-    "pykka": Package("4.5.0", needs=("pytest-mock",)),
-    "reactivex": Package("6.1.0"),
-    "readerwriterlock": Package("1.0.10"),
-    "tenacity": Package("9.2.1"),
+    "pyrate-limiter": Package("4.5.1"),
+    "throttled-py": Package("3.5.0"),
+    "transitions": Package("0.9.3"),
+    "watchdog": Package("7.1.0"),
     "wrapt": Package("2.5.2"),
+    "zict": Package("3.0.0", tests="zict/tests"),
 }
 
 
@@ -66,9 +68,9 @@ def installed(name: str, package: Package, folder: Path) -> Path:
         source.mkdir(parents=True, exist_ok=True)
         pinned = f"{name}=={package.version}"
         download = ["download", "--no-deps", "--no-binary", ":all:", "--dest", str(base), pinned]
-        subprocess.run([*pip, *download], check=True)
-        archive = next(base.glob("*.tar.gz"))
-        with tarfile.open(archive) as opened:
+        if not list(base.glob("*.tar.gz")):
+            subprocess.run([*pip, *download], check=True)
+        with tarfile.open(next(base.glob("*.tar.gz"))) as opened:
             opened.extractall(source, filter="data")
         subprocess.run([*pip, "install", "--target", str(target), pinned, *package.needs], check=True)
         (base / "done").touch()

@@ -93,8 +93,7 @@ class Suite:
         self._record: Path | None = options.explore_record
         self._tokens: dict[str, str] = _recorded(options.explore_replay) if options.explore_replay else {}
         self._replays = bool(options.explore_replay)
-        self._since: str = options.explore_since
-        self._root: Path = config.rootpath
+        self._changed: set[str] = _changed(config.rootpath, options.explore_since)
         self._candidates: list[_Candidate] = []
         self._told: dict[str, dict[str, Any]] = {}
 
@@ -116,7 +115,7 @@ class Suite:
         if not isinstance(item, pytest.Function) or item.get_closest_marker("explore") is not None:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        with Watch(str(item.path), profile=not self._replays) as watch:
+        with Watch(profile=bool(self._changed)) as watch:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
         candidate = _Candidate(item, reports, watch)
         if watch.threads and all(report.outcome == "passed" for report in reports):
@@ -136,8 +135,7 @@ class Suite:
         """When all tests have run, explore those that start threads."""
         result = yield
         until = monotonic() + self._seconds
-        changed = _changed(self._root, self._since)
-        waiting = sorted(self._candidates, key=lambda candidate: changed.isdisjoint(candidate.watch.files))
+        waiting = sorted(self._candidates, key=lambda candidate: self._changed.isdisjoint(candidate.watch.files))
         for number, candidate in enumerate(waiting):
             left = until - monotonic()
             if left <= 0 or session.shouldfail or session.shouldstop:
@@ -169,13 +167,13 @@ class Suite:
         item = candidate.item
         try:
             test = Test(item)
-            self._again(test)
+            clocks = self._again(test)
             with assertions_explained():
                 result, file = self._found(test, seconds)
             if result.uncontrolled:
                 raise Left(DIFFERS, result.uncontrolled.rpartition(": ")[2])
             if result.failure is not None:
-                _check_failure(result.failure, candidate.watch)
+                _check_failure(result.failure, clocks)
         except Left as left:
             _leave(candidate, left)
             return
@@ -197,9 +195,9 @@ class Suite:
             pytrace=False,
         )
 
-    def _again(self, test: Test) -> None:
-        """Run it once more unexplored: it has to pass, and to start the threads itself."""
-        with Watch() as watch:
+    def _again(self, test: Test) -> list[str]:
+        """Run it once more unexplored: it has to pass, and to start the threads itself. Returns where it reads clocks."""
+        with Watch(str(test.item.path), profile=True) as watch:
             try:
                 test.run()
             except Exception as error:
@@ -207,6 +205,7 @@ class Suite:
         test.raises = bool(watch.raised)
         if not watch.threads:
             raise Left(OUTSIDE, "the fixture that starts them is of a wider scope")
+        return watch.clocks
 
     def _found(self, test: Test, seconds: float) -> tuple[Result, Path]:
         """The result of the recorded schedule, of the one that failed last time, or else of a search."""
@@ -329,14 +328,14 @@ def _check(item: Any, watch: Watch) -> None:
             raise Left(reason, places[0])
 
 
-def _check_failure(failure: Failure, watch: Watch) -> None:
+def _check_failure(failure: Failure, clocks: list[str]) -> None:
     """Raises `Left` for a failure that says nothing about the program."""
     if isinstance(failure.error, pytest.skip.Exception):
         raise Left(FLAKY, f"it skips itself: {failure.error}")
     if failure.kind in ("limit", "livelock") and "did not end within" in failure.message:
         raise Left(LONG, failure.message)
-    if watch.clocks and failure.error is not None:
-        raise Left(CLOCK, watch.clocks[0])
+    if clocks and failure.error is not None:
+        raise Left(CLOCK, clocks[0])
 
 
 def _left(error: ExploreError) -> Left:

@@ -53,7 +53,7 @@ class Watch:
 
     Args:
         file: The file of the test: readings of the clock count there.
-        profile: Whether files and readings of the clock are of interest. They slow a test down.
+        profile: Whether files and readings of the clock are of interest. This makes a test slower.
     """
 
     def __init__(self, file: str = "", *, profile: bool = False) -> None:
