@@ -40,7 +40,7 @@ class Package:
 PACKAGES = {
     "apscheduler": Package("3.11.3", needs=("pytz", "tornado", "anyio")),
     "boltons": Package("26.2.0"),
-    "cachelib": Package("0.17.0"),
+    "cachelib": Package("0.17.0", needs=("pytest-xprocess",)),
     "cachetools": Package("8.0.2"),
     "dbutils": Package("3.2.0"),
     "diskcache": Package("5.6.3"),
@@ -50,7 +50,9 @@ PACKAGES = {
     "injector": Package("0.24.0", tests="injector_test.py"),
     "more-itertools": Package("11.2.1"),
     "persist-queue": Package("1.1.0"),
+    "pykka": Package("4.5.0", needs=("pytest-mock",)),
     "pyrate-limiter": Package("4.5.1"),
+    "python-statemachine": Package("3.2.2"),
     "throttled-py": Package("3.5.0"),
     "transitions": Package("0.9.3"),
     "watchdog": Package("7.1.0"),
