@@ -54,7 +54,7 @@ PACKAGES = {
     "pyrate-limiter": Package("4.5.1"),
     "python-statemachine": Package("3.2.2"),
     "throttled-py": Package("3.5.0"),
-    "transitions": Package("0.9.3"),
+    "transitions": Package("0.9.3", needs=("pycodestyle", "dill", "mock")),
     "watchdog": Package("7.1.0"),
     "wrapt": Package("2.5.2"),
     "zict": Package("3.0.0", tests="zict/tests"),
@@ -87,9 +87,9 @@ def ran(name: str, package: Package, folder: Path, seconds: float) -> dict[str, 
     target = source.parent.parent / "installed"
     paths = os.pathsep.join([str(HERE), str(target)])
     command = [sys.executable, str(Path(__file__).resolve()), "--worker", str(out.resolve()), package.tests]
-    command += ["--explore", f"--explore-seconds={seconds:g}", "-q", "-o", "addopts=", "-o", "filterwarnings=", "-o"]
-    command += ["required_plugins=", "-o", "timeout=0", "-p", "no:xdist", "-p", "no:cacheprovider"]
-    command += [f"--ignore={path}" for path in package.without]
+    command += ["--explore", f"--explore-seconds={seconds:g}", "-q", "--continue-on-collection-errors"]
+    command += [f"--override-ini={setting}=" for setting in ("addopts", "filterwarnings", "required_plugins")]
+    command += ["-p", "no:xdist", "-p", "no:cacheprovider", *(f"--ignore={path}" for path in package.without)]
     with (folder / f"{name}.txt").open("w") as log:
         subprocess.run(
             command, cwd=source, stdout=log, stderr=subprocess.STDOUT, timeout=20 * seconds + 600, check=False,
