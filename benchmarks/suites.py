@@ -1,4 +1,4 @@
-"""The suites of packages of PyPI under `pytest --explore`: how many tests start threads, how many of these are explored.
+"""The suites of packages of PyPI under `pytest --explore`: how many of their tests start threads, and are explored.
 
 python benchmarks/suites.py [--seconds 120] [--folder build/suites] [NAME ...]
 
@@ -125,7 +125,7 @@ def row(name: str, package: Package, found: dict[str, Any]) -> tuple[str, Counte
     failed = sum(item["outcome"] == "failed" for item in explored)
     schedules = sum(item["schedules"] for item in explored)
     seconds = sum(item["seconds"] for item in explored)
-    rate = f"{schedules / seconds:,.0f}" if seconds else "–"
+    rate = f"{schedules / seconds:,.0f}" if seconds else "-"
     cells = [f"{name} {package.version}", found["tests"], len(told), len(explored), f"{schedules:,}", rate, failed]
     return f"| {' | '.join(map(str, cells))} |", reasons
 

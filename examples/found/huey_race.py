@@ -32,8 +32,8 @@ class Finished:
         self.work()
 
     def at_end(self) -> None:
-        once = self.huey.pending_count() == 1
-        assert once and not self.failed, "a worker failed, or the callback is there twice"
+        if self.failed or self.huey.pending_count() != 1:
+            raise AssertionError("a worker failed, or the callback is there twice")
 
 
 FIND = Find(

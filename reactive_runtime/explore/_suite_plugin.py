@@ -13,31 +13,31 @@ import inspect
 import json
 import random
 import subprocess
-import sys
-import threading
 import unittest
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from reactive_runtime._core.runtime import primitives
 from reactive_runtime.errors import ExploreError, MissingDependencyError
+from reactive_runtime.explore._checks.scenario import Scenario
 from reactive_runtime.explore._exploration import explore, replay
 from reactive_runtime.explore._explore_command import saved, token_in
 from reactive_runtime.explore._instrument.code_patcher import assertions_explained
 from reactive_runtime.explore._pytest_plugin import Fixtures, file_of, why
 from reactive_runtime.explore._results import Failure, Result
-from reactive_runtime.explore._checks.scenario import Scenario
-from reactive_runtime.explore._schedule.task import Aborted
+from reactive_runtime.explore._standins.threads import put_back
 from reactive_runtime.explore._suite_watch import Watch
 
 __all__ = ["Left", "Suite"]
+
+_monotonic: Final = primitives.monotonic  # the real one
 
 _HANG: Final = 5.0
 """Seconds that a thread may be blocked by something that is not controlled."""
@@ -134,10 +134,10 @@ class Suite:
     def pytest_runtestloop(self, session: pytest.Session) -> Any:
         """When all tests have run, explore those that start threads."""
         result = yield
-        until = monotonic() + self._seconds
+        until = _monotonic() + self._seconds
         waiting = sorted(self._candidates, key=lambda candidate: self._changed.isdisjoint(candidate.watch.files))
         for number, candidate in enumerate(waiting):
-            left = until - monotonic()
+            left = until - _monotonic()
             if left <= 0 or session.shouldfail or session.shouldstop:
                 _leave(candidate, Left(LATE))
             else:
@@ -196,7 +196,7 @@ class Suite:
         )
 
     def _again(self, test: Test) -> list[str]:
-        """Run it once more unexplored: it has to pass, and to start the threads itself. Returns where it reads clocks."""
+        """Run it once more unexplored: it has to pass, and to start the threads itself. Returns readings of clocks."""
         with Watch(str(test.item.path), profile=True) as watch:
             try:
                 test.run()
@@ -266,7 +266,7 @@ class Test:
 
     def _explored(self) -> None:
         if self.raises:
-            threading.excepthook = _ignored
+            put_back(_ignored)
         self.run()
 
     def run(self) -> None:
@@ -294,13 +294,13 @@ class _Raising(unittest.TestResult):
     def _keep(self, error: Any) -> None:
         self.error = self.error or error[1]
 
-    def addError(self, test: Any, err: Any) -> None:
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
         self._keep(err)
 
-    def addFailure(self, test: Any, err: Any) -> None:
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
         self._keep(err)
 
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
         if err is not None:
             self._keep(err)
 

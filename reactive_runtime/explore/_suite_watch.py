@@ -1,5 +1,4 @@
-"""Finds out what a test does when it runs unexplored: threads that it starts, files that it executes, and what no
-schedule orders.
+"""Finds out what a test does when it runs unexplored: threads, files, and things that no schedule orders.
 
 Functions in place of those that start threads report these, audit events report processes and sockets; a profile
 function reports the files, and readings of the clock.

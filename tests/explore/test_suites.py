@@ -282,7 +282,7 @@ def test_what_is_no_record_is_refused_by_name(pytester: pytest.Pytester) -> None
 
 def test_tests_of_changed_files_are_explored_first(pytester: pytest.Pytester) -> None:
     """The diff names a module, and the test that executes it comes before tests of files that did not change."""
-    one = "import threading\n\ndef work():\n    thread = threading.Thread(target=int)\n    thread.start()\n    thread.join()\n"
+    one = "import threading\n\ndef work():\n    thread = threading.Thread()\n    thread.start()\n    thread.join()\n"
     pytester.makepyfile(
         early=one,
         late=one,
