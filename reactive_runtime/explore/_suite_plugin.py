@@ -86,6 +86,8 @@ class Suite:
 
     def __init__(self, config: pytest.Config) -> None:
         options = config.option
+        if getattr(options, "numprocesses", None):
+            raise pytest.UsageError("--explore runs in one process, since it pins its threads to one core: add -n 0")
         self._seconds: float = options.explore_seconds
         self._schedules: int = options.explore_schedules if options.explore else 1
         records_only = not options.explore

@@ -306,6 +306,11 @@ def test_what_is_no_record_is_refused_by_name(pytester: pytest.Pytester) -> None
     ran.stderr.fnmatch_lines(["ERROR: --explore-replay ci.json: no record of --explore-record*"])
 
 
+def test_more_than_one_process_is_refused(pytester: pytest.Pytester) -> None:
+    ran = pytester.runpytest("--explore", "-n", "2")
+    ran.stderr.fnmatch_lines(["ERROR: --explore runs in one process*add -n 0"])
+
+
 def test_tests_of_changed_files_are_explored_first(pytester: pytest.Pytester) -> None:
     """The diff names a module, and the test that executes it comes before tests of files that did not change."""
     one = "import threading\n\ndef work():\n    thread = threading.Thread()\n    thread.start()\n    thread.join()\n"
