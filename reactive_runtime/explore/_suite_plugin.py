@@ -39,7 +39,7 @@ __all__ = ["Left", "Suite"]
 
 _monotonic: Final = primitives.monotonic  # the real one
 
-_HANG: Final = 5.0
+_HANG: Final = 10.0
 """Seconds that a thread may be blocked by something that is not controlled."""
 _SHARE: Final = 1.0
 """Seconds that a test gets at least."""
