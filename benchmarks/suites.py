@@ -4,7 +4,8 @@ python benchmarks/suites.py [--seconds 120] [--folder build/suites] [NAME ...]
 
 Pip downloads the source distribution of each package, whose tests it takes, and installs the package and what its tests
 import into a folder of its own. Pytest runs each suite in a process of its own; nothing of the environment changes. The
-table counts a test with threads as explored if the explorer controlled it. A package's own settings of pytest that need
+table counts a test with threads as explored if the explorer controlled it, and gives schedules a second of the
+processor, with the first look at the package's source. A package's own settings of pytest that need
 further plugins are left out.
 """
 

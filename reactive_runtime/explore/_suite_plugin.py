@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import random
 import subprocess
 import unittest
@@ -171,7 +172,9 @@ class Suite:
             test = Test(item)
             clocks = self._again(test)
             with assertions_explained():
+                began = _used()
                 result, file = self._found(test, seconds)
+                used = _used() - began
             if result.uncontrolled:
                 raise Left(DIFFERS, result.uncontrolled.rpartition(": ")[2])
             if result.failure is not None:
@@ -182,7 +185,7 @@ class Suite:
         except ExploreError as error:
             _leave(candidate, _left(error))
             return
-        candidate.explored.update(schedules=result.schedules, seconds=result.seconds, verdict=str(result.verdict))
+        candidate.explored.update(schedules=result.schedules, seconds=used, verdict=str(result.verdict))
         if result.failure is None:
             file.unlink(missing_ok=True)
             candidate.explored["outcome"] = "held"
@@ -319,6 +322,11 @@ def _ignored(_: object) -> None:
     """In place of `threading.excepthook`, for a test whose threads end with errors anyway."""
 
 
+def _used() -> float:
+    """Seconds of the processor that this process has used: other work on the machine does not count."""
+    return sum(os.times()[:2])
+
+
 def _check(item: Any, watch: Watch) -> None:
     """Raises `Left` for a test that no schedule can order."""
     if inspect.iscoroutinefunction(item.function) or inspect.isasyncgenfunction(item.function):
@@ -410,7 +418,7 @@ def _lines(told: dict[str, dict[str, Any]]) -> Iterator[str]:
     schedules = sum(item["schedules"] for item in explored.values())
     seconds = sum(item["seconds"] for item in explored.values())
     failed = sum(item["outcome"] == "failed" for item in explored.values())
-    rate = f", {schedules / seconds:,.0f} a second" if seconds else ""
+    rate = f", {schedules / seconds:,.0f} a second of the processor" if seconds else ""
     yield f"{len(explored)} of {len(told)} tests with threads explored, {failed} failed; {schedules:,} schedules{rate}"
     for reason, count in Counter(item["reason"] for item in left.values()).most_common():
         yield f"left out: {count} {reason}"
