@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 import random
 import subprocess
@@ -42,6 +43,8 @@ _monotonic: Final = primitives.monotonic  # the real one
 
 _HANG: Final = 10.0
 """Seconds that a thread may be blocked by something that is not controlled."""
+_LIMIT: Final = 10_000
+"""Steps of a schedule."""
 _SHARE: Final = 1.0
 """Seconds that a test gets at least."""
 
@@ -225,7 +228,12 @@ class Suite:
         options: dict[str, Any] = {"schedules": self._schedules, "seed": self._seed, "seconds": seconds}
         if self._schedules == 1:
             options["strategy"] = "random"
-        return explore(scenario, hang=_HANG, early_timeouts=0, **options), file
+        options.update(hang=_HANG, limit=_LIMIT, early_timeouts=0)
+        result = explore(scenario, shrink=False, **options)  # a schedule that is too long would take minutes to reduce
+        if result.failure is not None and "did not end within" not in result.failure.message:
+            again = explore(scenario, **options | {"seconds": math.inf})
+            result = again if again.failure is not None else result
+        return result, file
 
     # -- what is said of it ---------------------------------------------------------------------------------------
 
@@ -254,7 +262,7 @@ class Test:
     def __init__(self, item: Any) -> None:
         self.item: Any = item
         self.raises: bool = False
-        """Whether threads of it end with errors when no explorer looks."""
+        """True if threads of it end with errors also without the explorer."""
         self._fixtures = Fixtures(item, every=True)
 
     def scenario(self) -> Scenario[Any]:
@@ -279,7 +287,7 @@ class Test:
         item = self.item
         try:
             vars(item).pop("_instance", None)
-            item._obj = None
+            vars(item)["_obj"] = None
             arguments = self._fixtures.set_up()
             if isinstance(item.instance, unittest.TestCase):
                 _run_case(item.instance)

@@ -28,7 +28,7 @@ _STARTS: Final = (
     (threading, "_start_new_thread"),
     (threading, "_start_joinable_thread"),
 )
-"""What starts a thread; a release has some of them. Python 3.11 has no audit event of a start."""
+"""Functions that start a thread; a release has some of them. Python 3.11 has no audit event of a start."""
 _SOCKETS: Final = frozenset({"socket.__new__"})
 _CLOCKS: Final = frozenset(
     {
@@ -57,7 +57,7 @@ class Watch:
 
     def __init__(self, file: str = "", *, profile: bool = False) -> None:
         self.threads: list[str] = []
-        """Where threads were started."""
+        """The lines that started threads."""
         self.processes: list[str] = []
         self.sockets: list[str] = []
         self.clocks: list[str] = []
@@ -132,7 +132,7 @@ def _audited(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_of_event_loop() -> bool:
-    """Whether asyncio makes the socket for itself: the explorer's loop has none."""
+    """True if asyncio makes the socket for itself: the explorer's loop has none."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "_make_self_pipe":

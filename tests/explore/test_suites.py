@@ -207,7 +207,7 @@ def test_random():
 
 def test_long():
     counts(Locked())
-    for _ in range(30_000):
+    for _ in range(11_000):
         lock.acquire()
         lock.release()
 
