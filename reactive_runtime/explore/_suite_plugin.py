@@ -231,7 +231,8 @@ class Suite:
         options.update(hang=_HANG, limit=_LIMIT, early_timeouts=0)
         result = explore(scenario, shrink=False, **options)  # a schedule that is too long would take minutes to reduce
         if result.failure is not None and "did not end within" not in result.failure.message:
-            again = explore(scenario, **options | {"seconds": math.inf})
+            options["seconds"] = math.inf
+            again = explore(scenario, **options)
             result = again if again.failure is not None else result
         return result, file
 
