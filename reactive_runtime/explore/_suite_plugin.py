@@ -66,7 +66,7 @@ class Left(Exception):  # noqa: N818
 
     Args:
         reason: One of the reasons above.
-        detail: Where, or what.
+        detail: The line, or the value, if one is known.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
