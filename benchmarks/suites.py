@@ -102,17 +102,17 @@ def worker(out: Path, arguments: list[str]) -> None:
     import pytest
 
     class Collected:
-        tests = 0
+        tests: set[str] = set()  # noqa: RUF012
         explored: dict[str, Any] = {}  # noqa: RUF012
 
         def pytest_runtest_logreport(self, report: Any) -> None:
-            self.tests += report.when == "call"
+            self.tests.add(report.nodeid)
             if explored := getattr(report, "explored", None):
                 self.explored[report.nodeid] = explored
 
     collected = Collected()
     status = pytest.main(arguments, [collected])
-    out.write_text(json.dumps({"status": int(status), "tests": collected.tests, "explored": collected.explored}))
+    out.write_text(json.dumps({"status": int(status), "tests": len(collected.tests), "explored": collected.explored}))
 
 
 def row(name: str, package: Package, found: dict[str, Any]) -> tuple[str, Counter[str]]:

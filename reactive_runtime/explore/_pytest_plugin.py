@@ -120,9 +120,27 @@ class Fixtures:
             vars(item.funcargs["caplog"].handler)[READ] = Location()
         return {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
 
+    def given(self) -> dict[str, Any]:
+        """The arguments that pytest has set up, for the first run of the test."""
+        self._unused = False
+        return {name: self._item.funcargs[name] for name in self._item._fixtureinfo.argnames}
+
     def tear_down(self, _: object) -> None:
         """After a schedule. What is torn down already has nothing left to do."""
+        errors: list[BaseException] = []
         for definition in reversed(self._anew):
+            try:
+                definition.finish(self._item._request)
+            except BaseException as error:  # the others are torn down all the same
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def give_up(self) -> None:
+        """After a schedule of which a thread is blocked for good: the fixtures of the program may wait for it."""
+        for definition in reversed(self._anew):
+            if not _is_pytests(definition.func):
+                getattr(definition, "_finalizers", []).clear()
             definition.finish(self._item._request)
 
 

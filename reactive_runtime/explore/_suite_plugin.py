@@ -265,6 +265,10 @@ class Test:
         self.raises: bool = False
         """True if threads of it end with errors also without the explorer."""
         self._fixtures = Fixtures(item, every=True)
+        self._first = True
+        """True until it has run once; the main thread writes it."""
+        self._inside = False
+        """True while the test runs; the thread that runs it writes it."""
 
     def scenario(self) -> Scenario[Any]:
         """One actor: the fixtures, the test and the tear-down, since each may start threads and wait for them."""
@@ -273,10 +277,16 @@ class Test:
         return Scenario(
             lambda: True,
             {"test": [lambda _: self._explored()]},
-            tear_down=self._fixtures.tear_down,
+            tear_down=self._after,
             name=item.name,
             parts=parts,
         )
+
+    def _after(self, _: object) -> None:
+        """After a schedule, whose thread has torn the fixtures down, unless it is blocked."""
+        if self._inside:
+            self._inside = False
+            self._fixtures.give_up()
 
     def _explored(self) -> None:
         if self.raises:
@@ -286,10 +296,15 @@ class Test:
     def run(self) -> None:
         """Run it once. AssertionError if it calls `sys.exit`."""
         item = self.item
+        self._inside = True
         try:
-            vars(item).pop("_instance", None)
-            vars(item)["_obj"] = None
-            arguments = self._fixtures.set_up()
+            if self._first:
+                self._first = False
+                arguments = self._fixtures.given()
+            else:
+                vars(item).pop("_instance", None)
+                vars(item)["_obj"] = None
+                arguments = self._fixtures.set_up()
             if isinstance(item.instance, unittest.TestCase):
                 _run_case(item.instance)
             else:
@@ -298,6 +313,7 @@ class Test:
             raise AssertionError(f"the test called sys.exit({error.code!r})") from error
         finally:
             self._fixtures.tear_down(None)
+            self._inside = False
 
 
 class _Raising(unittest.TestResult):

@@ -149,6 +149,13 @@ turns = iter(range(100))
 lock = threading.Lock()
 
 
+@pytest.fixture
+def stopping():
+    event = threading.Event()
+    yield event
+    event.wait()
+
+
 @pytest.fixture(scope="module")
 def taken():
     lock = threading.Lock()
@@ -216,11 +223,12 @@ def test_wider_fixture(threaded):
     assert True
 
 
-def test_lock_of_a_wider_fixture_blocks(taken):
+def test_lock_of_a_wider_fixture_blocks(taken, stopping):
     thread = threading.Thread(target=taken.release)
     thread.start()
     taken.acquire()
     thread.join()
+    stopping.set()
 """
 
 
