@@ -208,6 +208,8 @@ class Suite:
         with Watch(str(test.item.path), profile=True) as watch:
             try:
                 test.run()
+                if not watch.threads:  # its fixtures, which pytest had set up, may start them
+                    test.run()
             except Exception as error:
                 raise Left(FLAKY, f"{type(error).__name__}: {error}") from None
         test.raises = bool(watch.raised)
