@@ -38,7 +38,6 @@ class Package:
 
 PACKAGES = {
     "apscheduler": Package("3.11.3", "tests/test_executors.py tests/test_schedulers.py", needs=("pytz", "tornado")),
-    "cachelib": Package("0.17.0", "tests/test_simple_cache.py", needs=("pytest-xprocess",)),
     "cachetools": Package("8.0.2", "tests"),
     "dbutils": Package("3.2.0", "tests"),
     "dogpile.cache": Package(
@@ -47,11 +46,9 @@ PACKAGES = {
     "fasteners": Package("0.20", "tests/test_decorators.py tests/test_helpers.py tests/test_lock.py"),
     "injector": Package("0.24.0", "injector_test.py"),
     "more-itertools": Package("11.2.1", "tests/test_more.py"),
-    "pykka": Package("4.5.0", "tests", needs=("pytest-mock",)),
     "python-statemachine": Package(
         "3.2.2",
         "tests/test_contrib_timeout.py tests/test_internal_triggers.py tests/test_threading.py",
-        needs=("pytest-asyncio",),
     ),
     "transitions": Package("0.9.3", "tests/test_threading.py", needs=("pycodestyle", "dill", "mock")),
     "watchdog": Package("7.1.0", "tests/test_observer.py tests/test_observers_api.py tests/test_skip_repeats_queue.py"),

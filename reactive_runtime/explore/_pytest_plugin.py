@@ -110,6 +110,8 @@ class Fixtures:
             with suppress(Exception) if self._unused else nullcontext():
                 self.tear_down(None)
             self._unused = False
+            for definition in self._anew:  # a schedule that ended while it was set up has left some
+                getattr(definition, "_finalizers", []).clear()
             item._initrequest()
             item._request._fillfixtures()
         for name in ("tmp_path", "tmpdir") if self._every else ():
