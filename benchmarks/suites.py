@@ -37,7 +37,6 @@ class Package:
 
 
 PACKAGES = {
-    "apscheduler": Package("3.11.3", "tests/test_executors.py tests/test_schedulers.py", needs=("pytz", "tornado")),
     "cachetools": Package("8.0.2", "tests"),
     "dbutils": Package("3.2.0", "tests"),
     "dogpile.cache": Package(

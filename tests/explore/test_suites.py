@@ -260,6 +260,7 @@ def test_each_test_that_no_schedule_orders_is_left_out_with_reason(
     ran.assert_outcomes(passed=10)
     ran.stdout.fnmatch_lines(["1 of 10 tests with threads explored, 0 failed; 30 schedules*"])
     left: dict[str, str] = {}
+    reason = ""
     for line in ran.outlines:
         if line.startswith("left out: "):
             reason = line.split(" ", 3)[3]
