@@ -9,6 +9,8 @@ holds, it is taken away.
 Where the marker could do nothing, it is refused. The other hooks refuse what a verification of the kit can't be
 combined with, where pytest would run no check of it.
 
+`--explore` does that with all tests of a suite that start threads: `reactive_runtime.explore._suite_plugin`.
+
 When pytest-timeout ends a test, its dump of stacks is followed by the live flows, each with the cause of its stall.
 
 pytest imports this module in every run where reactive_runtime is installed. So it is no part of the package, whose
@@ -22,11 +24,13 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 __all__ = [
+    "pytest_addoption",
     "pytest_configure",
     "pytest_generate_tests",
     "pytest_pycollect_makeitem",
@@ -38,13 +42,40 @@ KIT = "reactive_runtime.tck._verification"
 """Not imported here: where no test module has imported it, there is no verification."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options that explore a whole suite."""
+    group = parser.getgroup("explore", "schedules of threads (reactive_runtime.explore)")
+    group.addoption(
+        "--explore", action="store_true", help="run each test that starts threads under many schedules, in the end"
+    )
+    group.addoption("--explore-seconds", type=float, default=60.0, help="for all tests together (%(default)g)")
+    group.addoption("--explore-schedules", type=int, default=500, help="for a test, at most (%(default)d)")
+    group.addoption("--explore-seed", type=int, default=0, help="of the schedules (%(default)d)")
+    group.addoption(
+        "--explore-since", default="HEAD", metavar="REV", help="tests of files that git sees changed since come first"
+    )
+    group.addoption(
+        "--explore-record",
+        type=Path,
+        metavar="FILE",
+        help="append the schedules of tests that fail; without --explore, each test runs under one schedule, any",
+    )
+    group.addoption(
+        "--explore-replay", type=Path, metavar="FILE", help="run the tests of a record, each under its schedule"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the marker, and begin to watch a suite that is to be explored."""
     config.addinivalue_line(
         "markers",
         "explore(schedules=2000, seed=0, strategy='portfolio', points='shared', ...):"
         " run the test under many schedules of its threads (reactive_runtime.explore)",
     )
+    if any(config.getoption(name, None) for name in ("explore", "explore_record", "explore_replay")):
+        from reactive_runtime.explore._suite_plugin import Suite
+
+        config.pluginmanager.register(Suite(config), "reactive_runtime_suite")
     timeouts: Any = sys.modules.get("pytest_timeout")
     dump = getattr(timeouts, "dump_stacks", None)
     if callable(dump) and not hasattr(dump, "__wrapped__"):  # it has no hook for what a dump says

@@ -72,6 +72,7 @@ def explore(
     gil: Literal["any", "assumed"] = "any",
     early_timeouts: int = 1,
     pause: float = 1.0,
+    seconds: float = math.inf,
 ) -> Result:
     """Run `scenario` under up to `schedules` schedules, until one fails or none is left.
 
@@ -101,13 +102,14 @@ def explore(
             sleep or a timer ends while other threads still have work to do, or a thread reads the clock `pause` seconds
             after its last step. Each counts as a preemption. 0: time passes only when no thread can go on.
         pause: Seconds that a thread may be preempted for, at most, above 0: a wait for longer does not end early.
+        seconds: No schedule begins so many seconds after the first, above 0.
 
     Returns:
         The failure, if there is one, and how much was looked at.
 
     Raises:
-        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine`, `gil`, `early_timeouts` or
-            `pause` is out of its range.
+        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine`, `gil`, `early_timeouts`,
+            `pause` or `seconds` is out of its range.
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
             `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
@@ -132,6 +134,8 @@ def explore(
     """
     program = scenario_of(scenario)
     _check_numbers(schedules, bound, limit, hang, early_timeouts, pause)
+    if not seconds > 0:
+        raise ValueError(f"explore: seconds must be more than 0, not {seconds}")
     _check_words(points, engine, gil)
     turns = _turns(strategy, seed, bound)
     with Session(
@@ -146,7 +150,7 @@ def explore(
         early=early_timeouts,
         pause=pause,
     ) as session:
-        return _Search(session, program, turns, strategy, seed, shrink).result(schedules)
+        return _Search(session, program, turns, strategy, seed, shrink).result(schedules, seconds)
 
 
 def _check_numbers(
@@ -324,11 +328,12 @@ class _Search:
         self._failure: Failure | None = None
         self._uncontrolled = ""
 
-    def result(self, schedules: int) -> Result:
-        """Run up to so many schedules, until one fails or none is left."""
+    def result(self, schedules: int, most: float) -> Result:
+        """Run up to so many schedules, until one fails, none is left, or the time is over."""
         began = _seconds()
+        until = began + most
         while self._complete < schedules and self._count < 4 * schedules:
-            if not self._goes_on(self._turns.next(schedules - self._complete)):
+            if not self._goes_on(self._turns.next(schedules - self._complete)) or _seconds() > until:
                 break
         seconds = _seconds() - began
         session, program, failure = self._session, self._program, self._failure

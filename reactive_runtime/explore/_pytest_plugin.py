@@ -7,6 +7,7 @@ nothing of it, so a run without the marker costs nothing.
 from __future__ import annotations
 
 import re
+import shutil
 import zlib
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from reactive_runtime.explore._instrument.code_patcher import assertions_explain
 from reactive_runtime.explore._standins.instrumented import Location
 from reactive_runtime.explore._standins.patching import READ
 
-__all__ = ["explore_test"]
+__all__ = ["Fixtures", "explore_test", "file_of", "why"]
 
 
 def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
@@ -29,7 +30,7 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
     if marker.args:
         raise ValueError("the marker explore takes keywords only, those of reactive_runtime.explore.explore")
     function = pyfuncitem.obj
-    fixtures = _Fixtures(pyfuncitem)
+    fixtures = Fixtures(pyfuncitem)
 
     def test(arguments: dict[str, Any]) -> None:
         try:
@@ -44,7 +45,7 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
         name=pyfuncitem.name,
         parts=[function, *fixtures.functions],
     )
-    file = _file(pyfuncitem)
+    file = file_of(pyfuncitem)
     with assertions_explained():
         result = _explore(scenario, file, marker)
     if result.not_looked_into:
@@ -55,7 +56,7 @@ def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> Result
     """The result, which has no failure."""
     before = _again(scenario, file)
     if before is not None and before.failure is not None:
-        pytest.fail(f"fails again, under the schedule of {file}:\n{_why(before)}", pytrace=False)
+        pytest.fail(f"fails again, under the schedule of {file}:\n{why(before)}", pytrace=False)
     result = explore(scenario, **marker.kwargs)
     if result.failure is None:
         file.unlink(missing_ok=True)
@@ -65,29 +66,35 @@ def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> Result
     if isinstance(error := result.failure.error, pytest.skip.Exception | pytest.fail.Exception):
         raise error
     saved(result, file)
-    pytest.fail(f"fails under a schedule that was written to {file}:\n{_why(result)}", pytrace=False)
+    pytest.fail(f"fails under a schedule that was written to {file}:\n{why(result)}", pytrace=False)
 
 
 _COLLECTING: Final = ("capsys", "capsysbinary", "capfd", "capfdbinary", "recwarn")
 """Fixtures of pytest that collect what a test does; `caplog` does so too, and keeps it elsewhere."""
 
 
-class _Fixtures:
+class Fixtures:
     """The fixtures of a test, those of function scope anew for each schedule.
 
     Those of a wider scope, and pytest's own (`tmp_path`, `monkeypatch`), are set up once, but for what collects.
+
+    Args:
+        item: The test; pytest has set it up.
+        every: Set up `monkeypatch` anew as well, and empty `tmp_path`.
     """
 
-    def __init__(self, item: pytest.Function) -> None:
+    def __init__(self, item: pytest.Function, *, every: bool = False) -> None:
         self._item: Any = item
         self._unused = True  # pytest has set them up, and no schedule has
+        self._every = every
         info = self._item._fixtureinfo
+        own = (*_COLLECTING, "monkeypatch") if every else _COLLECTING
         self._anew: list[Any] = [
             definition
             for name in info.names_closure
             for definition in info.name2fixturedefs.get(name, ())
             if definition.scope == "function"
-            and (not _is_pytests(definition.func) or name in _COLLECTING or name.startswith("_xunit_"))
+            and (not _is_pytests(definition.func) or name in own or name.startswith("_xunit_"))
         ]
 
     @property
@@ -103,17 +110,48 @@ class _Fixtures:
             with suppress(Exception) if self._unused else nullcontext():
                 self.tear_down(None)
             self._unused = False
+            for definition in self._anew:  # a schedule that ended while it was set up has left some
+                getattr(definition, "_finalizers", []).clear()
             item._initrequest()
             item._request._fillfixtures()
+        for name in ("tmp_path", "tmpdir") if self._every else ():
+            if name in item.funcargs:
+                _empty(Path(item.funcargs[name]))
         if "caplog" in item.funcargs:
             item.funcargs["caplog"].clear()
             vars(item.funcargs["caplog"].handler)[READ] = Location()
         return {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
 
+    def given(self) -> dict[str, Any]:
+        """The arguments that pytest has set up, for the first run of the test."""
+        self._unused = False
+        return {name: self._item.funcargs[name] for name in self._item._fixtureinfo.argnames}
+
     def tear_down(self, _: object) -> None:
         """After a schedule. What is torn down already has nothing left to do."""
+        errors: list[BaseException] = []
         for definition in reversed(self._anew):
+            try:
+                definition.finish(self._item._request)
+            except BaseException as error:  # the others are torn down all the same
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def give_up(self) -> None:
+        """After a schedule of which a thread is blocked for good: the fixtures of the program may wait for it."""
+        for definition in reversed(self._anew):
+            if not _is_pytests(definition.func):
+                getattr(definition, "_finalizers", []).clear()
             definition.finish(self._item._request)
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _is_pytests(function: Any) -> bool:
@@ -130,12 +168,12 @@ def _again(scenario: Scenario[Any], file: Path) -> Result | None:
         return None
 
 
-def _why(result: Result) -> str:
+def why(result: Result) -> str:
     assert result.failure is not None
     return f"{result.failure.message}\n\n{result.failure.diagram()}"
 
 
-def _file(item: pytest.Function) -> Path:
+def file_of(item: pytest.Function) -> Path:
     """Return the file for the schedule of a test: two tests of a module have two files."""
     classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     whole = ".".join([item.path.stem, *classes, item.name])

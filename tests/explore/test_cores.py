@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_elsewhere_the_number_of_the_process_decides(
 class Policies:
     """How the system schedules the threads of an exploration."""
 
-    seen: set[int] = set()
+    seen: ClassVar[set[int]] = set()
 
     def actor_a(self) -> None:
         self.seen.add(os.sched_getscheduler(0))

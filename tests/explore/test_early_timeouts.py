@@ -330,3 +330,5 @@ def test_arguments_out_of_range_are_refused(pause: float) -> None:
         explore(CacheLooksTwice, early_timeouts=-1)
     with pytest.raises(ValueError, match="pause must be above 0, and finite"):
         explore(CacheLooksTwice, pause=pause)
+    with pytest.raises(ValueError, match="seconds must be more than 0, not 0"):
+        explore(CacheLooksTwice, seconds=0)
