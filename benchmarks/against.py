@@ -82,7 +82,7 @@ def works() -> dict[str, Callable[[], object]]:
 
         explore(_Counter, schedules=1_500, seed=1, strategy=strategy, points=points)
 
-    return {
+    flows: dict[str, Callable[[], object]] = {
         "map, filter, map, fused": lambda: take_all(numbers.map(add).filter(odd).map(add)),
         "scan, batch, flatten, enumerate, fused": lambda: take_all(
             numbers.scan(max, 0).batch(64).flatten().enumerate()
@@ -93,7 +93,8 @@ def works() -> dict[str, Callable[[], object]]:
         "flat_map of ten each": lambda: take_all(Flow.range(N // 20).flat_map(lambda n: Flow.range(10))),
         "map_parallel on two threads": lambda: take_all(Flow.range(N // 20).map_parallel(add, executor=two)),
         "5,000 subscriptions of three elements": subscriptions,
-    } | {
+    }
+    return flows | {
         f"1,500 schedules of the explorer: {strategy}, {points}": partial(schedules, strategy, points)
         for strategy, points in product(["random", "pct3", "pos", "bounded", "dpor"], ["shared", "sync"])
     }
