@@ -3,7 +3,7 @@
 python benchmarks/backlog.py [--messages 1000000] [--adapter redis_streams]
 
 It looks at the disk and the memory first, fills the backlog, handles each message, and prints the memory of this
-process behind each tenth. The server is another process.
+process behind each tenth, as it comes and in a table. The server is another process.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def room(messages: int) -> None:
             raise SystemExit(f"{messages:,} messages need {2 * messages * A_MESSAGE:,} bytes of {name}; free: {free:,}")
 
 
-def handled(adapter: Adapter, messages: int) -> tuple[list[Tenth], float]:
-    """The memory behind each tenth, and the seconds after the first."""
+def handled(name: str, adapter: Adapter, messages: int) -> tuple[list[Tenth], float]:
+    """The memory behind each tenth, which is printed as it comes, and the seconds after the first."""
     trial = Trial("A.10", adapter, Described(lambda: adapter).limits())
     found, times = [], []
     try:
         for tenth in tenths(trial, messages):
             found.append(tenth)
             times.append(time.monotonic())
+            print(f"{name}: {tenth.resident / 2**20:.1f} MiB behind tenth {len(found)}", file=sys.stderr, flush=True)
     finally:
         trial.close()
     return found, times[-1] - times[0]
@@ -65,7 +66,7 @@ def main() -> None:
     for name in given.adapter or ADAPTERS:
         with tempfile.TemporaryDirectory() as folder, ADAPTERS[name](Path(folder)) as create:
             adapter = create()
-            found, seconds = handled(adapter, given.messages)
+            found, seconds = handled(name, adapter, given.messages)
             adapter.close()
         growth = max(tenth.resident for tenth in found) - found[0].resident
         grown |= growth > GROWTH
