@@ -6,11 +6,13 @@ reads is in `_jetstream.pull_session`. nats-py runs on the event loop of corouti
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Literal
 
+from reactive_runtime._core import garbage_collection
 from reactive_runtime._core.runtime import eventloop
 from reactive_runtime._core.runtime.arguments import at_least, check_callable, check_executor, one_of, seconds_of
 from reactive_runtime._core.sources.naming import instead
@@ -185,7 +187,8 @@ class Writer:
         server = Server("Writer", url, subject, timeout, options)
         self._data = None if data is None else check_callable("Writer", "data", data)
         self._ids = None if ids is None else check_callable("Writer", "ids", ids)
-        self._publishing = Publishing(server, subject, at_least("Writer", "in_flight", 1, in_flight))
+        publishing = self._publishing = Publishing(server, subject, at_least("Writer", "in_flight", 1, in_flight))
+        weakref.finalize(self, garbage_collection.outside, publishing.close).atexit = False
 
     def append(self, elements: Iterable[Any]) -> list[int]:
         """Publish the elements in this order, and wait until the server has them all.
@@ -223,7 +226,7 @@ class Writer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the connection; one that is in use, when it is no longer."""
+        """Close the connection; one that is in use, when it is no longer. So does the end of the writer's life."""
         self._publishing.close()
 
 

@@ -6,9 +6,8 @@ How a worker claims and settles a job is said in `_postgres.worker`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -29,7 +28,7 @@ from reactive_runtime._support.public_names import all_at_home as _all_at_home
 from reactive_runtime.connect._elements.acked import Acked
 from reactive_runtime.connect._elements.acked_flow import AckedFlow
 from reactive_runtime.connect._postgres.connection import Connection, Server, identifier
-from reactive_runtime.connect._postgres.flows import OfServer, Putting, Sink
+from reactive_runtime.connect._postgres.flows import OfServer, Putting
 from reactive_runtime.connect._postgres.worker import CHANNEL, TABLE, Job, Statements, Worker
 
 # isort: split
@@ -115,12 +114,8 @@ def enqueue(
     if adapt is not None:
         check_callable("enqueue", "adapt", adapt)
 
-    @contextmanager
-    def into(connection: Connection) -> Iterator[Putting]:
-        yield Putting(server, connection, statement, adapt)
-
     flow = as_flow("enqueue", "source", source)
-    return combinator_flow(f"enqueue({server}, {table})", lambda: Sink(server, into, flow), flow)
+    return combinator_flow(f"enqueue({server}, {table})", lambda: Putting(server, flow, statement, adapt), flow)
 
 
 def jobs(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sinks import PATIENCE
 
 from reactive_runtime.connect import Acked, InOrder, NotHandledError
 from reactive_runtime.connect._elements.acked import Parts, claim_of, joined
@@ -151,3 +153,27 @@ def test_a_commit_that_fails_is_made_up_for_by_the_next() -> None:
         first.acknowledge()
     assert second.acknowledge()
     assert commits == [1]
+
+
+def test_what_is_handled_during_a_commit_that_fails_is_committed() -> None:
+    commits: list[int] = []
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def commit(position: int) -> None:
+        if position == 0:
+            begun.set()
+            assert goes_on.wait(PATIENCE)
+            raise OSError("no connection")
+        commits.append(position)
+
+    positions: InOrder[int] = InOrder(commit)
+    elements = [positions.element("", n) for n in range(3)]
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(elements[0].acknowledge)
+        assert begun.wait(PATIENCE)
+        assert elements[1].acknowledge()
+        assert elements[2].acknowledge()
+        goes_on.set()
+        with pytest.raises(OSError, match="no connection"):
+            first.result(PATIENCE)
+    assert commits == [2]

@@ -8,6 +8,7 @@ import json
 import logging
 import math
 import os
+import threading
 import traceback
 import zipfile
 from collections.abc import Callable, Iterator
@@ -41,6 +42,7 @@ from reactive_runtime.connect.files import (
     write_lines,
     write_parquet,
 )
+from reactive_runtime.hooks import captured
 
 
 @pytest.fixture(autouse=True)
@@ -412,6 +414,40 @@ def test_a_cancel_leaves_the_old_file_and_nothing_else(
     assert [where.cat_file(name) for name in where.ls(path, detail=False)] == [b"old"]
     assert sink.signals == [("on_subscribe",)]
     assert fs.opened == fs.closed
+
+
+def test_a_cancel_closes_the_file_behind_a_write_under_way(
+    fs: type[FailingFileSystem], pool: ThreadPoolExecutor, tmp_path: Path
+) -> None:
+    """The source has an executor, whose thread writes; the thread that cancels does not wait for it."""
+    path = tmp_path / "a.gz"
+    maps, goes_on, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def held(n: int) -> str:
+        if n == 100:
+            maps.set()
+            assert goes_on.wait(PATIENCE)
+            closed.set() if not names(tmp_path) else None
+        return str(n)
+
+    sink = Sink()
+    with captured() as dropped:
+        write_lines(Flow.range(1_000_000).subscribe_on(pool).map(held), path).subscribe(sink)
+        assert maps.wait(PATIENCE)
+        sink.subscription.cancel()
+        goes_on.set()
+        until(lambda: names(tmp_path) == [])
+        pool.submit(int).result(PATIENCE)
+    assert not closed.is_set()
+    assert dropped == []
+
+
+def test_a_file_of_gzip_without_a_byte_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(b"")
+    assert "line 1 can't be read: the compressed file is empty" in str(failure(lines(path)))
+    write_lines(Flow.empty(), path).run()
+    assert got(lines(path)) == []
 
 
 @pytest.mark.parametrize("what", ["write", "close", "move"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import ssl
 from collections.abc import Iterator
@@ -148,3 +149,23 @@ def test_an_option_that_the_client_does_not_know_is_named(server: NatsServer, po
     flow = read(server.url, "S", "c", executor=pool, options={"bogus": 1})
     with pytest.raises(JetStreamError, match=r"the client refuses what the URL and the options say, .*'bogus'"):
         flow.for_each(print, timeout=PATIENCE)
+
+
+def test_a_message_too_large_with_its_id_is_refused_here(server: NatsServer, stream: str) -> None:
+    """The server would close the connection, and the others that are in flight would fail too."""
+    with Writer(server.url, stream, ids=lambda body: f"id{body[:1]!r}") as writer:
+        with pytest.raises(JetStreamError, match="element 1 is not taken: it refuses: nats: maximum payload exceeded"):
+            writer.append([b"a", b"b" * (1024 * 1024 - 20)])
+        before = server.connected()
+        assert writer.append([b"c", b"d" * (1024 * 1024 - 36)]) == [2, 3]
+        assert server.connected() == before
+
+
+def test_a_writer_that_no_code_has_any_more_is_closed(server: NatsServer, stream: str) -> None:
+    options = {"name": "dropped"}
+    assert Writer(server.url, stream, options=options).append([b"a"]) == [1]
+    gc.collect()
+    until(lambda: server.connections("dropped") == 0)
+    with Writer(server.url, stream, options=options) as writer:
+        writer.append([b"b"])
+        assert server.connections("dropped") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from examples.connect import orders_in_postgres
 from reactive_runtime import Flow
 from reactive_runtime.connect.postgres import PostgresError, copy_in, copy_out, rows
 from reactive_runtime.connect.postgres_queue import Job, enqueue, jobs, queue_sql
+from reactive_runtime.hooks import captured
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.timeout(300)]
 
@@ -554,6 +556,47 @@ def test_elements_are_put_in_up_to_the_error(server: PostgresServer, admin: Admi
     assert len(left(admin)) == 300
     with pytest.raises(PostgresError, match="1 elements from index 0 on can't be put in, the first is <object"):
         enqueue(Flow.just(object()), server.conninfo, "jobs").block()
+
+
+def test_few_elements_are_put_in_while_the_source_waits(
+    server: PostgresServer, admin: Admin, pool: ThreadPoolExecutor
+) -> None:
+    waiting: queue.Queue[int | None] = queue.Queue()
+    sink = Sink()
+    enqueue(Flow.from_queue(waiting).subscribe_on(pool), server.conninfo, "jobs").subscribe(sink)
+    for n in range(3):
+        waiting.put(n)
+        until(lambda: len(left(admin)) == n + 1)  # noqa: B023  # called in this turn
+    waiting.put(None)
+    sink.wait()
+    assert sink.elements == [3]
+
+
+def test_a_cancel_leaves_the_connection_behind_a_write(
+    server: PostgresServer, admin: Admin, pool: ThreadPoolExecutor
+) -> None:
+    """The source has an executor, whose thread writes; the thread that cancels does not wait for it."""
+    maps, goes_on, there = threading.Event(), threading.Event(), []
+
+    def held(n: int) -> Any:
+        if n == 1_000:
+            maps.set()
+            assert goes_on.wait(PATIENCE)
+            there.append(connections(admin))
+        return n, "x" * 100
+
+    source = Flow.range(1_000_000).subscribe_on(pool).map(held)
+    sink = Sink()
+    with captured() as dropped:
+        copy_in(source, server.conninfo, "numbers").subscribe(sink)
+        assert maps.wait(PATIENCE)
+        sink.subscription.cancel()
+        goes_on.set()
+        pool.submit(int).result(PATIENCE)
+        until(lambda: connections(admin) == 0)
+    assert there == [1]
+    assert [each for each in dropped if each.error is not None] == []
+    assert one(admin, "SELECT count(*) FROM numbers") == 0
 
 
 def test_bytes_in_a_queue(server: PostgresServer, admin: Admin, pool: ThreadPoolExecutor) -> None:

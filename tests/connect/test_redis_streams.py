@@ -934,3 +934,14 @@ def test_the_example_bills_orders(server: RedisServer, pool: ThreadPoolExecutor)
         sink.subscription.cancel()
     assert [entry[b"sum"] for _, entry in server.client.xrange("bills")] == [b"6", b"4"]
     assert [entry[b"name"] for _, entry in server.client.xrange("unbilled")] == [b"milk", b"beer"]
+
+
+def test_a_group_is_read_while_the_memory_is_full(mortal: RedisServer, pool: ThreadPoolExecutor) -> None:
+    mortal.fill("orders", range(3))
+    flow = read(mortal.url, "orders", "g", "c", executor=pool).acknowledge()
+    assert len(list(flow.take(1))) == 1
+    mortal.client.config_set("maxmemory", "1mb")
+    assert len(list(flow.take(2))) == 2
+    until(lambda: mortal.pending("orders") == 0)
+    with pytest.raises(redis.ResponseError, match="used memory > 'maxmemory'"):
+        read(mortal.url, "orders", "another", "c", executor=pool).acknowledge().run()

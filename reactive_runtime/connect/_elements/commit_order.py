@@ -112,19 +112,20 @@ class InOrder(Generic[P]):
         self._work()
 
     def _work(self) -> None:
-        """Commit what is ready, by one thread at a time."""
+        """Commit what is ready, by one thread at a time; after an error too, as others may have handled more."""
+        failed: BaseException | None = None
         while True:
             with self._lock:
                 ready, self._ready = self._ready, []
                 if not ready:
                     self._commits = False
-                    return
+                    break
             try:
                 self._commit(ready[0])
-            except BaseException:
-                with self._lock:
-                    self._commits = False
-                raise
+            except BaseException as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     def _stop(self, entry: _Open[P], error: BaseException) -> None:
         with self._lock:

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from gzip import GzipFile
 from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl, unquote
 from zipfile import ZipFile
@@ -111,6 +112,8 @@ class Place:
         """A reader for a compression of which fsspec would lose a part without an error; else None."""
         if compression == "zip":
             return self._only_file
+        if compression == "gzip":
+            return _gunzip
         return whole_frames if compression == "zstd" and checks_no_end() else None
 
     def _only_file(self, file: Any) -> Any:
@@ -134,6 +137,31 @@ class Place:
             raise
         except Exception as error:
             self.fail(what, error)
+
+
+def _gunzip(file: Any) -> Any:
+    not_empty: Any = _NotEmpty(file)
+    return GzipFile(fileobj=not_empty, mode="rb")
+
+
+class _NotEmpty:
+    """A file of gzip, which has a header at least: one without a byte was cut off, and its reader is content."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._begun = False  # the thread that reads
+
+    def read(self, n: int = -1) -> bytes:
+        """Up to `n` bytes. EOFError where the file has none."""
+        read: bytes = self._file.read(n)
+        if n and not read and not self._begun:
+            raise EOFError("the compressed file is empty, and has not even a header")
+        self._begun = self._begun or bool(read)
+        return read
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def _without_secrets(url: str) -> tuple[str, set[str]]:

@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements
-from reactive_runtime._core.fusion.step import Step
 from reactive_runtime._core.runtime.arguments import PREFETCH
 from reactive_runtime._flow import Flow
 from reactive_runtime._support.shown import shown
+from reactive_runtime.connect._elements.behind import Behind, Writes
 from reactive_runtime.connect._files.place import FilesError, Place
 
 # isort: split
@@ -139,9 +139,17 @@ class Sink(Combinator):
         except FilesError as error:
             raise self.fault(error)  # noqa: B904  # the same error
         writing: Format | None = None
+
+        def release() -> None:
+            if writing is not None:
+                with suppress(Exception):
+                    writing.abandon()
+            part.discard()
+
+        behind = Behind(release)
         try:
             writing = self.into(part.file)
-            step = _Write(self.place, writing)
+            step = _Write(self.place, writing, behind)
             flow = self.source._then(step)
             step.location = self.location  # the line that made this operator, which is the user's
             inner = self.inner(flow, prefetch=PREFETCH)
@@ -150,10 +158,7 @@ class Sink(Combinator):
                 yield from self.home()
             self.commit(part, writing)
         except BaseException:
-            if writing is not None:
-                with suppress(Exception):
-                    writing.abandon()
-            part.discard()
+            behind.leave()
             raise
         yield from self.demand()
         yield writing.written
@@ -167,10 +172,11 @@ class Sink(Combinator):
             raise self.fault(error)  # noqa: B904  # the same error
 
 
-class _Write(Step[Any, Any]):
+class _Write(Writes):
     name = "write"
 
-    def __init__(self, place: Place, writing: Format) -> None:
+    def __init__(self, place: Place, writing: Format, behind: Behind) -> None:
+        super().__init__(behind)
         self.place = place
         self.write = writing.write
         self.written = 0  # the drain's owner

@@ -6,18 +6,22 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from reactive_runtime._core.runtime import eventloop, primitives
 from reactive_runtime.connect._jetstream.nats_servers import Server, new_replies
 
 # isort: split
+from nats import errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import api
 from nats.js import errors as js_errors
 
 __all__ = ["Publishing", "is_id"]
+
+HEADERS: Final = len(f"NATS/1.0\r\n{api.Header.MSG_ID.value}: \r\n\r\n")
+"""Bytes of the headers of a message, without its id."""
 
 Payload = tuple[bytes, str | None]
 """The body of a message, and its id."""
@@ -119,6 +123,9 @@ class Publishing:
             await self._places.acquire()
 
     async def _send(self, client: Client, body: bytes, id: str | None) -> asyncio.Future[int]:
+        headers = None if id is None else {api.Header.MSG_ID.value: id}
+        if id is not None and len(body) + HEADERS + len(id.encode()) > client.max_payload:
+            raise errors.MaxPayloadError  # the client looks at the body alone, and the server would end the connection
         await self._place()
         self._number = number = self._number + 1
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -129,7 +136,6 @@ class Publishing:
             self._places.release()
 
         future.add_done_callback(done)
-        headers = None if id is None else {api.Header.MSG_ID.value: id}
         try:
             await client.publish(self.subject, body, f"{self._replies}.{number}", headers)
         except BaseException:

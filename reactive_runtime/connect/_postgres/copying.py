@@ -83,6 +83,3 @@ class Copying:
         except Exception as error:  # of a value that can't be sent
             self.server.failed(self.connection, f"row {self.written} can't be written, {shown(element)}", error)
         self.written += 1
-
-    def flush(self) -> None:
-        """The end of the COPY does it."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import partial
 from typing import Any, Protocol
 
 from reactive_runtime._core.drains.combinator import END, PENDING, Combinator, Elements
-from reactive_runtime._core.fusion.step import Step
 from reactive_runtime._core.runtime.arguments import PREFETCH
 from reactive_runtime._flow import Flow
 from reactive_runtime._support.shown import shown
+from reactive_runtime.connect._elements.behind import Behind, Writes
 from reactive_runtime.connect._postgres.connection import Connection, PostgresError, Server, Stopped
 
 # isort: split
@@ -118,6 +119,24 @@ class Source(OfServer):
             raise
 
 
+class _Sink(OfServer):
+    """Writes the elements of a flow, and gives how many there were.
+
+    Args:
+        server: The server to connect to.
+        source: The elements.
+    """
+
+    def __init__(self, server: Server, source: Flow[Any]) -> None:
+        super().__init__(server)
+        self.source = source
+        self.written = 0  # the drain's owner
+
+    def result(self) -> Elements:
+        yield from self.demand()
+        yield self.written
+
+
 class Writing(Protocol):
     """Writes elements, by one thread at a time."""
 
@@ -126,12 +145,9 @@ class Writing(Protocol):
     def write(self, element: Any) -> object:
         """Write this one, now or later."""
 
-    def flush(self) -> object:
-        """Write the elements that wait."""
 
-
-class Sink(OfServer):
-    """Writes the elements of a flow, and gives how many there were.
+class Sink(_Sink):
+    """Writes each element on the thread that brings it.
 
     Args:
         server: The server to connect to.
@@ -142,71 +158,113 @@ class Sink(OfServer):
     def __init__(
         self, server: Server, into: Callable[[Connection], AbstractContextManager[Writing]], source: Flow[Any]
     ) -> None:
-        super().__init__(server)
+        super().__init__(server, source)
         self.into = into
-        self.source = source
-        self.written = 0  # the drain's owner
+        self.behind: Behind | None = None  # the drain's owner; of a flow that was cancelled
 
     def served(self, connection: Connection) -> Elements:
-        with self.into(connection) as writing:
-            inner = self.inner(self.source._then(_Write(writing.write, self.server.operator)), prefetch=PREFETCH)
-            try:
-                while inner.next_signal() is not END:  # writes what there is
-                    writing.flush()
-                    yield PENDING
-                    yield from self.home()
-            except Exception as error:
-                self.passed = error
-                writing.flush()  # those before it
-                raise
-            writing.flush()
-            self.written = writing.written
+        stack = ExitStack()
+        writing = stack.enter_context(self.into(connection))
+        behind = Behind(partial(_abandon, stack, connection))
+        try:
+            step = _Write(writing.write, self.server.operator, behind)
+            inner = self.inner(self.source._then(step), prefetch=PREFETCH)
+            while inner.next_signal() is not END:  # writes what there is
+                yield PENDING
+                yield from self.home()
+        except GeneratorExit:
+            self.behind = behind
+            raise
+        except BaseException as error:
+            self.passed = error
+            stack.__exit__(type(error), error, error.__traceback__)
+            raise
+        stack.close()
+        self.written = writing.written
 
-    def result(self) -> Elements:
-        yield from self.demand()
-        yield self.written
+    def release(self, connection: Connection) -> None:
+        """See `OfServer.release`. Where another thread may be writing, behind that."""
+        if self.behind is None:
+            connection.leave()
+        else:
+            self.behind.leave()
 
 
-class _Write(Step[Any, Any]):
+def _abandon(stack: ExitStack, connection: Connection) -> None:
+    """The flow was cancelled, and no thread writes."""
+    try:
+        with suppress(GeneratorExit, psycopg.Error, PostgresError, Stopped):
+            cancelled = GeneratorExit()
+            stack.__exit__(GeneratorExit, cancelled, None)
+    finally:
+        connection.leave()
+
+
+class _Write(Writes):
     name = "write"
 
-    def __init__(self, write: Callable[[Any], object], operator: str) -> None:
+    def __init__(self, write: Callable[[Any], object], operator: str, behind: Behind) -> None:
+        super().__init__(behind)
         self.write = write
         self.operator = operator
 
     def on_next(self, element: Any) -> None:
-        self.write(element)
+        try:
+            self.write(element)
+        except Stopped:  # the flow was cancelled, and so will be the source
+            self.write = _nothing
 
     def __str__(self) -> str:
         return self.operator
 
 
-class Putting:
-    """Puts elements into a queue, many at a time."""
+def _nothing(element: Any) -> None:
+    """The connection is no use any more."""
+
+
+class Putting(_Sink):
+    """Puts elements into a queue, many at a time, and commits those that there are.
+
+    Args:
+        server: The server to connect to.
+        source: The elements.
+        statement: Puts one in.
+        adapt: Makes of an element what the client can send. None: it can as it is.
+    """
 
     def __init__(
-        self, server: Server, connection: Connection, statement: sql.Composed, adapt: Callable[[Any], Any] | None
+        self, server: Server, source: Flow[Any], statement: sql.Composed, adapt: Callable[[Any], Any] | None
     ) -> None:
-        self.server, self.connection, self.statement, self.adapt = server, connection, statement, adapt
-        self.written = 0  # the thread that writes
-        self.waiting: list[Any] = []  # likewise
+        super().__init__(server, source)
+        self.statement, self.adapt = statement, adapt
 
-    def write(self, element: Any) -> None:
-        self.waiting.append(element)
-        if len(self.waiting) == PREFETCH:
-            self.flush()
+    def served(self, connection: Connection) -> Elements:
+        inner = self.inner(self.source, prefetch=PREFETCH)
+        news: object = PENDING
+        while news is not END:
+            found: list[Any] = []
+            try:
+                news = inner.next_signals(found, PREFETCH)
+            except Exception as error:
+                self.put(connection, found)  # those before it
+                self.passed = error
+                raise
+            self.put(connection, found)
+            if news is PENDING:
+                yield PENDING
+                yield from self.home()
 
-    def flush(self) -> None:
-        elements, self.waiting = self.waiting, []
+    def put(self, connection: Connection, elements: Sequence[Any]) -> None:
+        """Put these in, and commit."""
         if not elements:
             return
         try:
-            with self.connection.cursor() as cursor:
+            with connection.cursor() as cursor:
                 bodies = elements if self.adapt is None else map(self.adapt, elements)
                 cursor.executemany(self.statement, [(body,) for body in bodies])
-            self.connection.commit()
+            connection.commit()
         except Exception as error:  # `adapt` may raise any
             first = f"the first is {shown(elements[0])}"
             what = f"{len(elements)} elements from index {self.written} on can't be put in, {first}"
-            self.server.failed(self.connection, what, error)
+            self.server.failed(connection, what, error)
         self.written += len(elements)

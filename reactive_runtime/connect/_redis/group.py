@@ -23,6 +23,7 @@ from reactive_runtime.connect._redis.server import Server, fields_of, leave, tex
 
 # isort: split
 import redis
+from redis.exceptions import OutOfMemoryError
 
 __all__ = ["Group", "Message", "Reading"]
 
@@ -182,8 +183,16 @@ class Reading(Combinator):
         try:
             self.exchange(("XGROUP", "CREATE", self.of.stream, self.of.group, self.of.start, "MKSTREAM"))
         except redis.ResponseError as error:
-            if "BUSYGROUP" not in str(error):
+            if "BUSYGROUP" not in str(error) and not (isinstance(error, OutOfMemoryError) and self.has_group()):
                 raise
+
+    def has_group(self) -> bool:
+        """Whether the group is there: a server whose memory is full does not say so when it is to make one."""
+        try:
+            self.exchange(("XPENDING", self.of.stream, self.of.group))
+        except redis.ResponseError:
+            return False
+        return True
 
     def fetch(self, n: int) -> dict[Any, Message]:
         """Entries, `n` at most: first its own from before, then what others have left, then new ones."""
