@@ -62,22 +62,22 @@ class ReadersWriters:
 
 
 class NoStarveReadersWriters(ReadersWriters):
-    """As before, and no reader goes by a writer that waits."""
+    """As `ReadersWriters`; no reader overtakes a writer that waits."""
 
 
 class WriterPriority(ReadersWriters):
-    """As before, and no reader goes in while any writer waits, also one that has come after it."""
+    """As `ReadersWriters`; no reader goes in while a writer waits, even one that has come later."""
 
 
 class NoStarveMutex:
-    """One thread at a time; none that waits is overtaken again and again."""
+    """One thread at a time; no thread is overtaken again and again while it waits."""
 
     def enter(self, act: Act) -> None:
         act()
 
 
 class Philosophers:
-    """`n` seats at a round table, a fork between each two: who eats at a seat has the forks of both sides."""
+    """`n` seats at a round table, and a fork between each two. To eat, a philosopher needs the forks of both sides."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -87,11 +87,11 @@ class Philosophers:
 
 
 class PatientPhilosophers(Philosophers):
-    """As before, and a philosopher that waits has no fork."""
+    """As `Philosophers`; a philosopher that waits holds no fork."""
 
 
 class Smokers:
-    """`put` lays an ingredient on the table. A smoker has one of its own, waits for the two others, and takes them."""
+    """`put` lays ingredient 0, 1 or 2 on the table. A smoker has its own one, waits for the others, and takes both."""
 
     def put(self, ingredient: int) -> None:
         pass
@@ -101,7 +101,7 @@ class Smokers:
 
 
 class ManySmokers(Smokers):
-    """As before; ingredients come without waiting, and lie in heaps."""
+    """As `Smokers`; ingredients come without waiting, and lie in heaps."""
 
 
 TOBACCO, PAPER, MATCH = 0, 1, 2
@@ -166,7 +166,7 @@ PUZZLES = (
         "producer_consumer",
         "Put and get",
         "Little Book: producer-consumer; Deadlock Empire: producer-consumer",
-        "`get` waits for an item, and each item is taken once.",
+        "Several threads call `put` and `get`. `get` waits until there is an item, and no two calls get the same one.",
         "A semaphore counts the items, and a lock guards the list.",
         ProducerConsumer,
         (
@@ -185,7 +185,7 @@ PUZZLES = (
         "finite_buffer",
         "A bounded buffer",
         "Little Book: finite buffer",
-        "As `producer_consumer`; the `n + 1`-th `put` waits until an item is taken, and the `n`-th does not.",
+        "As `producer_consumer`, with at most `n` items: `put` waits while `n` are stored, and only then.",
         "Two semaphores: one counts the items, one the free places. Take neither with the lock held.",
         FiniteBuffer,
         (
@@ -213,7 +213,7 @@ PUZZLES = (
         "readers_writers",
         "Readers and writers",
         "Little Book: readers-writers",
-        "A writer is alone; readers may read at the same time.",
+        "A writer writes alone. Readers can read at the same time.",
         "The first reader shuts the writers out, and the last one lets them in again.",
         ReadersWriters,
         READERS_WRITERS,
@@ -223,8 +223,8 @@ PUZZLES = (
         "no_starve_readers_writers",
         "A writer that gets its turn",
         "Little Book: no-starve readers-writers",
-        "As `readers_writers`; a reader that comes after a writer does not go in before it.",
-        "A turnstile at the door: a writer that waits stands in it.",
+        "As `readers_writers`; a reader that comes while a writer waits goes in after this writer.",
+        "A turnstile at the door: a lock that each takes and gives back at once. A writer that waits keeps it.",
         NoStarveReadersWriters,
         (*READERS_WRITERS, WRITER_IS_NEXT),
         "starved_writer",
@@ -233,7 +233,7 @@ PUZZLES = (
         "writer_priority",
         "Writers first",
         "Little Book: writer-priority readers-writers",
-        "As `readers_writers`; no reader goes in while a writer writes or waits, whichever has come first.",
+        "As `readers_writers`; no reader goes in while a writer writes or waits, even if the reader has come first.",
         "Count the writers that wait.",
         WriterPriority,
         (
@@ -254,8 +254,8 @@ PUZZLES = (
         "no_starve_mutex",
         "A lock without starvation",
         "Little Book: no-starve mutex (Morris)",
-        "One at a time; a thread that waits is overtaken once at most by a thread that comes again and again.",
-        "`threading.Lock` does not say who is next. Numbers, as at a counter, do; so do two turnstiles.",
+        "One thread at a time. A thread that comes again and again overtakes a waiting thread once at most.",
+        "`threading.Lock` does not say which thread is next. Number the threads as they come, or use two turnstiles.",
         NoStarveMutex,
         (
             Run({name: [call("enter", f"~in {name}")] for name in "abc"}, at_most(1, "in")),
@@ -273,8 +273,8 @@ PUZZLES = (
         "philosophers",
         "Dining philosophers",
         "Little Book: dining philosophers",
-        "Neighbours never eat at the same time, others may, and all of them eat. Seat 0 is beside seat `n - 1`.",
-        "Break the circle: number the forks and take the lower one first, or let `n - 1` sit down.",
+        "Neighbours never eat at the same time, others can, and all eat in the end. Seat 0 is beside seat `n - 1`.",
+        "Break the circle: number the forks and take the lower one first, or let only `n - 1` sit down.",
         Philosophers,
         PHILOSOPHERS,
         "philosophers",
@@ -283,7 +283,7 @@ PUZZLES = (
         "patient_philosophers",
         "Both forks or none",
         "Little Book: dining philosophers, Tanenbaum's solution",
-        "As `philosophers`; a philosopher whose neighbours do not eat eats at once, also if a neighbour waits.",
+        "As `philosophers`; a philosopher eats at once if neither neighbour is eating, even if a neighbour waits.",
         "One lock for the table. Look at both sides, and wait without a fork.",
         PatientPhilosophers,
         (
@@ -304,7 +304,8 @@ PUZZLES = (
         "smokers",
         "Cigarette smokers",
         "Little Book: cigarette smokers",
-        "Two ingredients at a time come to the table. The smoker that has the third takes both, and smokes.",
+        "Ingredients are 0 (tobacco), 1 (paper) and 2 (matches). Two different ones come to the table. The smoker "
+        "that has the third takes both, and smokes; then the next two come.",
         "A smoker that takes one and waits for the other holds up the right one. Look at the table as a whole.",
         Smokers,
         (
@@ -325,8 +326,8 @@ PUZZLES = (
         "many_smokers",
         "Heaps on the table",
         "Little Book: generalized smokers",
-        "As `smokers`; the next ingredients come before the last ones are taken, so some lie there twice.",
-        "Count; a flag forgets.",
+        "As `smokers`; more ingredients come before the first two are taken, so one ingredient may lie there twice.",
+        "Count each ingredient: a flag does not remember that there are two.",
         ManySmokers,
         (
             Run(

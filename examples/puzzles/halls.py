@@ -67,11 +67,11 @@ class Court:
 
 
 class TidyCourt(Court):
-    """As before, and the judge does not come again before all that were confirmed have left."""
+    """As `Court`; the judge does not come again before all that were confirmed have left."""
 
 
 class Table:
-    """Students sit, dine, and leave. One that leaves never leaves another alone at the table that still dines."""
+    """Students sit, dine, and leave. No student leaves another that still dines alone at the table."""
 
     def student(self, sit: Act, dine: Act, leave: Act) -> None:
         sit()
@@ -80,7 +80,7 @@ class Table:
 
 
 class CompanyAtTable(Table):
-    """As before, and none begins to dine alone."""
+    """As `Table`; no student begins to dine alone."""
 
 
 def _student(name: str, at: float = 0, stays: float = 0) -> dict[str, list[Call]]:
@@ -187,8 +187,9 @@ PUZZLES = (
         "room_party",
         "The dean of students",
         "Little Book: room party",
-        "The dean waits while 1 to `limit - 1` students are inside. While the dean is inside, no student comes in. "
-        "A student is inside from its call of `enter` to its call of `leave`.",
+        "If no student is inside, the dean calls `search`, then `leave`. If `limit` or more are, the dean calls "
+        "`end_party`, and `leave` when all are gone. Otherwise the dean waits. While the dean is inside, no student "
+        "comes in. A student is inside from `enter` to `leave`.",
         "Three states: no dean, a dean that waits, a dean inside. Call `enter` and `leave` with the state locked.",
         RoomParty,
         (
@@ -205,8 +206,8 @@ PUZZLES = (
         "bus",
         "The bus",
         "Little Book: Senate bus",
-        "Riders that come while a bus loads wait for the next one, and so do those for whom there is no seat. "
-        "A bus that finds no rider departs at once.",
+        "A bus takes up to `n` of the riders that wait when it comes, and departs when all these have boarded. Riders "
+        "that come later, or find no seat, wait for the next bus. A bus that finds no rider departs at once.",
         "Number the riders. A bus calls those up to a number, and departs when so many have boarded.",
         Bus,
         (
@@ -239,8 +240,8 @@ PUZZLES = (
         "court",
         "Before the judge",
         "Little Book: Faneuil Hall",
-        "The judge confirms when all immigrants inside have checked in. These swear, and leave when the judge has "
-        "left. While the judge is there, no one comes in; spectators leave when they like.",
+        "The judge comes, and confirms when all immigrants inside have checked in. Then these swear, and they leave "
+        "when the judge has left. While the judge is there, no one comes in; spectators leave when they like.",
         "One lock at the door, which the judge keeps; a count of those that have not checked in.",
         Court,
         COURT,
@@ -251,7 +252,7 @@ PUZZLES = (
         "Before the judge comes again",
         "Little Book: extended Faneuil Hall",
         "As `court`; the judge waits outside until all that were confirmed the last time have left.",
-        "The one of them that leaves last lets the judge in.",
+        "The last of them to leave opens the door for the judge.",
         TidyCourt,
         (
             *COURT,
@@ -266,8 +267,8 @@ PUZZLES = (
         "table",
         "No one is left alone",
         "Little Book: dining hall",
-        "A student that is done waits while only one other is left, and that one still dines. It leaves when a third "
-        "sits down, or when the other is done.",
+        "A student that has dined waits while only one other is at the table, and that one is not done. It leaves "
+        "when a third sits down, or when the other is done. One that has sat down is at the table, and not done.",
         "Two that would leave at the same time leave together: the second one lets the first go.",
         Table,
         TABLE,
@@ -277,7 +278,7 @@ PUZZLES = (
         "company_at_table",
         "No one begins alone",
         "Little Book: extended dining hall",
-        "As `table`; one that has sat down does not dine before a second one sits.",
+        "As `table`; a student begins to dine only while another one is at the table.",
         "Count those at the table, and of these the ones that are done.",
         CompanyAtTable,
         (

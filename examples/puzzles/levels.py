@@ -30,7 +30,7 @@ class Gate:
 
 
 class Countdown:
-    """`wait` returns when `done` was called `n` times."""
+    """`wait` returns when `done` has been called `n` times."""
 
     def __init__(self, n: int) -> None:
         self.left = n
@@ -73,7 +73,7 @@ class Swap:
 
 
 class OnePlace:
-    """One act at a time. The place may take a second to become free."""
+    """Acts never overlap. The place may take more than a second to become free."""
 
     def __init__(self) -> None:
         self.place = threading.Semaphore(1)
@@ -85,7 +85,7 @@ class OnePlace:
 
 
 class TryLock:
-    """Does its act and returns True; or returns False at once where another one does its own."""
+    """Does the act and returns True; or returns False at once if another thread does its own."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -197,8 +197,8 @@ PUZZLES = (
         "countdown",
         "Counted down",
         "Deadlock Empire: countdown event",
-        "`wait` returns when all have called `done`, and always does.",
-        "Two that count at the same time count one.",
+        "`wait` returns after the last of the `n` calls of `done`, and never waits for ever.",
+        "Two threads that count at the same moment may count down by one only.",
         Countdown,
         (
             Run(
@@ -223,7 +223,7 @@ PUZZLES = (
         "swap",
         "Once is not enough",
         "Deadlock Empire: the barrier",
-        "Each gets the value that the other has given in the same round.",
+        "Each side gets the value that the other side gives in the same round.",
         "A quick thread may give its next value before the slow one has read the last.",
         Swap,
         (
@@ -241,7 +241,7 @@ PUZZLES = (
         "one_place",
         "A timeout that no one looks at",
         "Deadlock Empire: semaphores",
-        "Acts never overlap, and each is done, also on a machine on which a thread may stand still for a second.",
+        "Acts never overlap, and each is done, even if a thread keeps the place for longer than a second.",
         "What does `acquire` return?",
         OnePlace,
         (Run({name: [call("enter", f"~in {name}")] for name in "ab"}, at_most(1, "in")),),
@@ -251,8 +251,8 @@ PUZZLES = (
         "try_lock",
         "Give back only what you have",
         "Deadlock Empire: a more complex thread",
-        "Acts never overlap. `attempt` says whether it has done its act, and never waits for another one.",
-        "`finally` runs in both cases.",
+        "Acts never overlap. `attempt` returns whether it has done its act, and never waits for another thread.",
+        "`finally` runs whether the thread has the lock or not.",
         TryLock,
         (
             Run(
@@ -277,7 +277,7 @@ PUZZLES = (
         "dragon",
         "Two faults, one behind the other",
         "Deadlock Empire: dragonfire",
-        "Two tanks are brought by two threads, and a third one uses both; then the level is 0.",
+        "Two threads bring a tank each, and a third one uses both; then the level is 0.",
         "One fault shows as a deadlock. The other one is seen only when that is mended.",
         Dragon,
         (
@@ -297,7 +297,7 @@ PUZZLES = (
         "Three that take",
         "Deadlock Empire: triple danger",
         "Two threads take odd numbers and one takes an even one, in the order in which they were put.",
-        "Looking at the oldest and taking it are one step; and who was woken looks again.",
+        "Make one step of looking at the oldest and taking it. A thread that wakes looks again.",
         OddAndEven,
         (
             Run(
@@ -316,8 +316,8 @@ PUZZLES = (
         "gather",
         "All at once",
         "Deadlock Empire: condition variables, boss fight",
-        "As `barrier`, with a condition.",
-        "How many threads does `notify` wake? And what is lost where two count?",
+        "As `barrier`, with a `threading.Condition`: `arrive` returns only after all `n` threads have called it.",
+        "How many threads does `notify` wake? And what is lost if two threads count at the same moment?",
         Gather,
         (
             Run(

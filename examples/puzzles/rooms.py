@@ -36,7 +36,7 @@ class SearchInsertDelete:
 
 
 class Bathroom:
-    """For women or for men, never both, and for up to `n` at a time."""
+    """Holds up to `n` women or up to `n` men, and never both kinds."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -49,7 +49,7 @@ class Bathroom:
 
 
 class FairBathroom(Bathroom):
-    """As before, and those that come later do not go by those that wait."""
+    """As `Bathroom`; one that comes later does not overtake one of the other kind that waits."""
 
 
 class Baboons:
@@ -63,14 +63,14 @@ class Baboons:
 
 
 class ModusHall:
-    """One path in the snow, and two factions, 0 and 1: the one of which more are there walks, and the other waits."""
+    """One path in the snow, and two factions, 0 and 1. Only one faction walks, and the larger one goes first."""
 
     def walk(self, faction: int, act: Act) -> None:
         act()
 
 
 class SushiBar:
-    """`n` seats. If all are taken, those that come wait until all of the party have left."""
+    """`n` seats. If all are taken, their guests are one party: those that come wait until all of it have left."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -80,7 +80,7 @@ class SushiBar:
 
 
 class ChildCare:
-    """For each adult up to `n` children. A child waits to come in, and an adult to leave."""
+    """Up to `n` children for each adult. A child waits before it comes in, and an adult before it leaves."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -95,7 +95,7 @@ class ChildCare:
 
 
 class FullChildCare(ChildCare):
-    """As before, and a child for which there is an adult does not wait, also where another adult waits to leave."""
+    """As `ChildCare`; a child for which there is an adult does not wait, even if this adult waits to leave."""
 
 
 LIST = ("search", "insert", "delete")
@@ -159,7 +159,7 @@ PUZZLES = (
         "search_insert_delete",
         "Three kinds of users",
         "Little Book: search-insert-delete",
-        "Searches share with all but deletes, one insert at a time runs beside them, a delete is alone.",
+        "Searches run beside each other and one insert. Two inserts never run together, and a delete runs alone.",
         "Which pairs may not meet? Two counts and two locks will do, or one lock and three counts.",
         SearchInsertDelete,
         (
@@ -174,7 +174,7 @@ PUZZLES = (
         "bathroom",
         "One door, two kinds",
         "Little Book: unisex bathroom",
-        "Women and men are never inside together; up to `n` of a kind are.",
+        "Women and men are never inside together. Up to `n` of one kind can be.",
         "The first of a kind shuts out the other, and the last lets it in; a semaphore counts to `n`.",
         Bathroom,
         BATHROOM,
@@ -184,7 +184,7 @@ PUZZLES = (
         "fair_bathroom",
         "One door, and a queue",
         "Little Book: no-starve unisex bathroom",
-        "As `bathroom`; a woman that comes after a man that waits goes in after him, and the other way round.",
+        "As `bathroom`; a woman who comes while a man waits goes in after him, and the other way round.",
         "A turnstile at the door, in which one stays until there is room.",
         FairBathroom,
         (
@@ -201,7 +201,7 @@ PUZZLES = (
         "baboons",
         "A rope across the canyon",
         "Little Book: baboon crossing",
-        "Up to `n` on the rope, all in one direction; one that waits is not overtaken by those of the other side.",
+        "Up to `n` are on the rope, all in one direction. One that waits is not overtaken from the other side.",
         "It is the fair bathroom again.",
         Baboons,
         (
@@ -236,8 +236,9 @@ PUZZLES = (
         "modus_hall",
         "The majority walks",
         "Little Book: Modus Hall",
-        "One may follow its own while no more of the other faction wait than of its own walk. On an empty path the "
-        "faction of which more wait goes first.",
+        "Only one faction is on the path. One that comes follows its own faction onto the path, unless more of the "
+        "other faction wait than of its own walk. When the path becomes empty, the faction with more that wait goes "
+        "first.",
         "Count both: those on the path and those that wait, and look at the counts each time they change.",
         ModusHall,
         (
@@ -296,7 +297,9 @@ PUZZLES = (
         "child_care",
         "An adult for a few children",
         "Little Book: child care",
-        "At no moment more than `n` children for each adult; all come, and all leave.",
+        "There are never more than `n` children inside for each adult. A child comes in when there are adults enough, "
+        "an adult leaves when the others are enough. All leave in the end, also if two adults want to at the same "
+        "moment.",
         "An adult brings `n` permits. To leave it takes `n` back: all of them, or none.",
         ChildCare,
         (
@@ -318,7 +321,7 @@ PUZZLES = (
         "full_child_care",
         "No place is kept empty",
         "Little Book: extended child care",
-        "As `child_care`; a child comes in at once if there are adults enough, also if one of them waits to leave.",
+        "As `child_care`; a child comes in at once if there are adults enough, even if one of them waits to leave.",
         "An adult that waits holds nothing: it counts, and looks again.",
         FullChildCare,
         (

@@ -22,7 +22,7 @@ __all__ = ["PUZZLES"]
 
 
 class Savages:
-    """A pot for `n` servings, empty at first. The cook fills it only when it is empty."""
+    """A pot, empty at first. A call of `cook` fills it once, with `n` servings; a call of `savage` takes one."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -48,11 +48,14 @@ class Barbershop:
 
 
 class FifoBarbershop(Barbershop):
-    """As before, and the customers are served in the order in which they have come."""
+    """As `Barbershop`; the customers are served in the order in which they have come."""
 
 
 class BusyBarbershop:
-    """Up to `room` customers, up to `sofa` of them on the sofa, the others standing; several barbers; one till."""
+    """Up to `room` customers are inside, up to `sofa` of them on the sofa; the others stand. Several barbers work.
+
+    Each call of `barber` serves one customer.
+    """
 
     def __init__(self, room: int, sofa: int) -> None:
         self.room = room
@@ -69,7 +72,7 @@ class BusyBarbershop:
 
 
 class Santa:
-    """Sleeps until all `reindeer` are back, which go first, or a group of `elves` needs help."""
+    """Sleeps until all `reindeer` are back, or a group of `elves` needs help. A call of `santa` serves one of them."""
 
     def __init__(self, reindeer: int, elves: int) -> None:
         self.n = reindeer
@@ -96,7 +99,7 @@ class Water:
 
 
 class River:
-    """A boat for four: four of a kind, or two and two. All four board, one of them rows, then the next boat loads."""
+    """A boat for four: four of a kind, or two of each. All four board, one of them rows, then the next boat loads."""
 
     def hacker(self, board: Act, row: Act) -> None:
         board()
@@ -122,7 +125,7 @@ class RollerCoaster:
 
 
 class ManyCars:
-    """Cars 0 to `cars - 1`, each for `n`: they load in turn and unload in turn, and run at the same time."""
+    """Cars 0 to `cars - 1`, each for `n`: they load in turn and unload in turn, and can run together."""
 
     def __init__(self, n: int, cars: int) -> None:
         self.n = n
@@ -162,8 +165,8 @@ PUZZLES = (
         "savages",
         "The pot",
         "Little Book: dining savages",
-        "No one takes from an empty pot, and the cook fills it only when it is empty.",
-        "One that finds it empty wakes the cook, and waits until the pot is full, with its place kept.",
+        "A savage waits while the pot is empty. The cook waits until it is empty, then fills it.",
+        "A savage that finds the pot empty wakes the cook, and keeps the turn to take until the pot is full.",
         Savages,
         (
             Run(
@@ -182,7 +185,9 @@ PUZZLES = (
         "barbershop",
         "The barber sleeps",
         "Little Book: barbershop",
-        "Each cut goes with one haircut, before the next begins. One that finds all chairs taken leaves at once.",
+        "The barber's `cut` and the customer's `hair` come in either order, both before those of the next customer. A "
+        "customer that is served is on no chair. One that finds all chairs taken calls `leave` at once, and not "
+        "`hair`.",
         "A rendezvous of the barber and a customer at the beginning, and another at the end.",
         Barbershop,
         (
@@ -242,8 +247,9 @@ PUZZLES = (
         "busy_barbershop",
         "A sofa, and a till",
         "Little Book: Hilzer's barbershop",
-        "First come, first on the sofa, first in a chair. A customer pays, then a barber accepts. One that finds no "
-        "room leaves.",
+        "A customer is on the sofa from `sit` to `hair`, and then with a barber, who calls `cut` after `hair` and "
+        "`accept` after `pay`. Customers sit down, and are served, in the order in which they came. One that finds "
+        "`room` others inside calls only `leave`.",
         "Two queues, one behind the other: the place that one frees lets in the next of the other.",
         BusyBarbershop,
         (
@@ -278,7 +284,9 @@ PUZZLES = (
         "santa",
         "Santa Claus",
         "Little Book: Santa Claus",
-        "Each `santa` serves all reindeer or a group of elves; who is ready first, and reindeer first if both are.",
+        "A call of `santa` waits until all reindeer are back, and calls `prepare`; or until a group of elves has "
+        "come, and calls `help_elves`. If both are there, the reindeer go first. They call `hitch` after `prepare`, "
+        "and the elves `get_help` after `help_elves`; then the next group can be helped.",
         "Reindeer count up to all, elves up to a group; the next group starts when the last elf has been helped.",
         Santa,
         (
@@ -312,7 +320,7 @@ PUZZLES = (
         "water",
         "H2O",
         "Little Book: building H2O",
-        "Bonds come in threes: two of hydrogen and one of oxygen, in any order, and none of the next between.",
+        "Bonds come in threes: two of hydrogen and one of oxygen, in any order. None of the next three comes between.",
         "Let two and one in, then shut the door until all three have bonded.",
         Water,
         (
@@ -330,7 +338,8 @@ PUZZLES = (
         "river",
         "Four in a boat",
         "Little Book: river crossing",
-        "Four board, then one of the four rows. Never three of a kind and one of the other; four that fit do not wait.",
+        "As soon as four that fit have come, all four board; then one of them rows. Four of a kind fit, or two of "
+        "each; three of one kind and one of the other do not.",
         "Count those that wait. The one that completes a boat lets three others go, and is its captain.",
         River,
         (
@@ -357,8 +366,8 @@ PUZZLES = (
         "roller_coaster",
         "One car",
         "Little Book: roller coaster",
-        "`load`, `n` times `board`, `go`, `unload`, `n` times `leave`, and again.",
-        "The last one that boards tells the car, and so does the last one that leaves.",
+        "The acts come in this order, again and again: `load`, `n` times `board`, `go`, `unload`, `n` times `leave`.",
+        "The last one that boards wakes the car, and so does the last one that leaves.",
         RollerCoaster,
         (
             Run(
@@ -373,7 +382,8 @@ PUZZLES = (
         "many_cars",
         "Several cars",
         "Little Book: multi-car roller coaster",
-        "Cars load one after the other and unload in the same order; while one runs, the next may load, and run.",
+        "Cars load in the order of their numbers, each with `n` passengers, and unload in this order. While one runs, "
+        "the next can load, and run beside it.",
         "A turn for loading and a turn for unloading, each handed to the next car.",
         ManyCars,
         (

@@ -51,7 +51,7 @@ class Mutex:
 
 
 class Multiplex:
-    """Up to `n` threads do their acts at the same time."""
+    """Up to `n` threads do their acts together."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -61,7 +61,7 @@ class Multiplex:
 
 
 class Barrier:
-    """`wait` returns when `n` threads have called it. It is used one time."""
+    """`wait` returns when `n` threads have called it. A barrier is used once."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -81,7 +81,7 @@ class ReusableBarrier:
 
 
 class Dance:
-    """Leaders and followers come one by one. Each waits for one of the other kind, then does its act."""
+    """Leaders and followers come one by one. Each waits for a partner of the other kind, then does its act."""
 
     def leader(self, dance: Act) -> None:
         dance()
@@ -91,7 +91,7 @@ class Dance:
 
 
 class PairDance:
-    """As `Dance`, and the two of a pair do their acts before any of the next pair does."""
+    """As `Dance`; both of a pair do their acts before any of the next pair does."""
 
     def leader(self, dance: Act) -> None:
         dance()
@@ -131,7 +131,7 @@ PUZZLES = (
         "rendezvous",
         "Two that meet",
         "Little Book: rendezvous",
-        "Each of two threads has a first act and a second. No second act comes before the first one of the other.",
+        "One thread calls `left`, one `right`. Neither does its second act before the other has done its first.",
         "Two semaphores, one for each thread. Say that you are there before you wait.",
         Rendezvous,
         (
@@ -156,7 +156,7 @@ PUZZLES = (
         "multiplex",
         "A few at a time",
         "Little Book: multiplex; Deadlock Empire: semaphores",
-        "At most `n` acts are under way at the same time; if `n` threads or more come, `n` are.",
+        "At most `n` acts are under way at the same time, and `n` are if `n` or more threads come.",
         "A semaphore that begins with `n`.",
         Multiplex,
         (
@@ -168,7 +168,7 @@ PUZZLES = (
         "barrier",
         "All of them first",
         "Little Book: barrier, turnstile; Deadlock Empire: the barrier",
-        "`wait` returns to none of the `n` threads before all have called it.",
+        "`wait` returns only after all `n` threads have called it.",
         "Count under a lock. The last one opens a turnstile: a semaphore that each takes and gives back at once.",
         Barrier,
         (
@@ -198,7 +198,7 @@ PUZZLES = (
         "dance",
         "Leaders and followers",
         "Little Book: queue",
-        "A leader does its act when a follower has come for it, and a follower when a leader has.",
+        "Each leader has a follower as its partner. Neither of the two does its act before the other has come.",
         "Two semaphores, as in a rendezvous; here many threads use them.",
         Dance,
         (
@@ -217,7 +217,7 @@ PUZZLES = (
         "pair_dance",
         "Two by two",
         "Little Book: exclusive queue",
-        "As `dance`; and the acts come in pairs, one of a leader and one of a follower, without a third between.",
+        "As `dance`; the acts of a leader and its follower come one after the other, in either order, none between.",
         "A pair that is there shuts the floor. The second of the two to end opens it again.",
         PairDance,
         (
@@ -236,8 +236,8 @@ PUZZLES = (
         "fifo_queue",
         "First come, first served",
         "Little Book: FIFO queue",
-        "A semaphore in order: each `signal` releases the thread that has waited longest. A `signal` before any `wait` "
-        "is kept.",
+        "A semaphore that begins with 0: each `signal` releases the thread that has waited longest. If none waits, "
+        "the next `wait` returns at once.",
         "Each thread that waits has a semaphore of its own, in a list.",
         FifoQueue,
         (
