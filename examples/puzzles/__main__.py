@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
+import re
 import sys
 from pathlib import Path
 
 from examples.hazards.lesson import paragraph
-from examples.puzzles import CHAPTERS, PUZZLES, handed_in, puzzle, source_of_solution
+from examples.puzzles import CHAPTERS, PUZZLES, handed_in, puzzle, solutions_of, source_of_solution
 from examples.puzzles.stage import Puzzle
 
 
@@ -31,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     elif asked.hint:
         print(paragraph(item.hint), end="")
     elif asked.solution:
-        print(source_of_solution(item.name), end="")
+        print(_solution(item), end="")
     elif asked.files:
         marks = [_mark(item, file, asked.schedules, asked.seed) for file in asked.files]
         return int(not all(marks))
@@ -55,7 +58,7 @@ def _list() -> None:
 def _file(item: Puzzle) -> str:
     """A file to begin with."""
     text = item.skeleton()
-    imports = [f"import {name}\n" for name in ("threading", "time") if f"{name}." in text]
+    imports = [f"import {name}\n" for name in ("threading", "time") if re.search(rf"\b{name}\.\w", text)]
     head = "from __future__ import annotations\n\n"
     if "Act" in text or not imports:
         imports += [f"{chr(10) * bool(imports)}from examples.puzzles.monitor import Monitor  # if you like\n"]
@@ -63,13 +66,26 @@ def _file(item: Puzzle) -> str:
     return f'"""{item.title}: my solution."""\n\n{head}{"".join(imports)}\n\n{text}'
 
 
+def _solution(item: Puzzle) -> str:
+    """A file that holds: the class, and the imports of its module that it needs."""
+    text, made = source_of_solution(item.name), solutions_of(item.name)[0]
+    module = ast.parse(inspect.getsource(sys.modules[made.__module__]))
+    lines = []
+    for node in module.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [one for one in node.names if re.search(rf"\b{one.asname or one.name}\b", text)]
+            lines += [ast.unparse(node)] * bool(node.names)
+    name = item.given.__name__
+    alias = "" if made.__name__ == name else f"\n\n{name} = {made.__name__}\n"
+    return "\n".join(["from __future__ import annotations\n", *lines, "\n", text]) + alias
+
+
 def _mark(item: Puzzle, file: Path, schedules: int, seed: int) -> bool:
     try:
-        program = handed_in(item.name, file)
-    except (AttributeError, ImportError, OSError, SyntaxError) as error:
-        print(f"{file}: {error}")
+        results = item.marked(handed_in(item.name, file), schedules=schedules, seed=seed)
+    except Exception as error:  # of the file: the next one is marked all the same
+        print(f"{file}: {type(error).__name__}: {error}")
         return False
-    results = item.marked(program, schedules=schedules, seed=seed)
     last = results[-1]
     if last.failure is not None:
         print(f"{file}: run {len(results)} of {len(item.runs)} fails\n\n{last.failure.diagram()}")

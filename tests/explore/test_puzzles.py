@@ -21,7 +21,6 @@ from examples.puzzles import (
     handed_in,
     puzzle,
     solutions_of,
-    source_of_solution,
 )
 
 SCHEDULES = int(os.environ.get("EXPLORE_SCHEDULES", "40"))
@@ -119,12 +118,23 @@ def test_a_wrong_solution_is_refused_for_its_reason(name: str, program: type[Any
 
 
 def test_a_file_that_holds_is_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["signal", "--solution"]) == 0
     file = tmp_path / "mine.py"
-    file.write_text(f"import threading\n\nAct = object\n\n\n{source_of_solution('signal')}")
+    file.write_text(capsys.readouterr().out)
     assert __main__.main(["signal", str(file)]) == 0
     assert (
         capsys.readouterr().out == f"{file}: holds. {puzzle('signal').marked(handed_in('signal', file))[0].verdict}\n"
     )
+
+
+@pytest.mark.parametrize("name", by_day(6, PUZZLES))
+def test_a_solution_that_is_printed_is_a_whole_file(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main([name, "--solution"]) == 0
+    file = tmp_path / "mine.py"
+    file.write_text(capsys.readouterr().out)
+    assert __main__.main([name, str(file), "--schedules", "3"]) == 0
 
 
 def test_files_are_marked_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,8 +143,15 @@ def test_files_are_marked_one_after_the_other(tmp_path: Path, capsys: pytest.Cap
     given.write_text(capsys.readouterr().out)
     other = tmp_path / "other.py"
     other.write_text("class Signals: pass\n")
-    assert __main__.main(["signal", str(given), str(other), str(tmp_path / "none.py")]) == 1
+    raises = tmp_path / "raises.py"
+    raises.write_text("import threading\n\nlock = threading.Look()\n")
+    unmade = tmp_path / "unmade.py"
+    unmade.write_text("class Signal:\n    def __init__(self):\n        self.semaphore = Semaphore(0)\n")
+    files = [given, other, raises, unmade, tmp_path / "none.py"]
+    assert __main__.main(["signal", *map(str, files)]) == 1
     said = capsys.readouterr().out
+    assert "raises.py: AttributeError: module 'threading' has no attribute 'Look'" in said
+    assert "unmade.py: ScenarioError: the set-up of Signal raised NameError: name 'Semaphore' is not defined" in said
     assert "given.py: run 1 of 1 fails\n" in said
     assert "✗ invariant: not in the order early, late: late, early" in said
     assert "other.py has no class Signal: keep the name that --given prints" in said
