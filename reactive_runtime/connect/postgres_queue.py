@@ -102,7 +102,8 @@ def enqueue(
         Cancels `source`. Jobs that have been committed stay.
 
     Thread:
-        Calls to the server are made on the thread that delivers the elements; with `subscribe_on`, on that executor.
+        One thread at a time calls the server: the one that delivers an element, or, if the source has an executor, the one
+        that requests.
 
     Example:
         >>> from reactive_runtime import Flow
