@@ -102,8 +102,8 @@ def enqueue(
         Cancels `source`. Jobs that have been committed stay.
 
     Thread:
-        One thread at a time calls the server: the one that delivers an element, or, if the source has an executor, the one
-        that requests.
+        One thread at a time calls the server: the one that delivers an element. If the source has an executor, the
+        thread that requests may do so too.
 
     Example:
         >>> from reactive_runtime import Flow
