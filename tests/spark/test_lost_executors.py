@@ -26,7 +26,7 @@ from spark.test_follow import arrives, counts
 KILLS = int(os.environ.get("EXECUTOR_KILLS", "1"))
 """How many executors are killed, each in a verdict of its own."""
 
-RUNS = 12
+RUNS = 12 if KILLS > 1 else 3
 
 pytestmark = pytest.mark.timeout(1_200 + 60 * KILLS)
 

@@ -21,7 +21,6 @@ from urllib.parse import unquote
 
 from reactive_runtime import __version__
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging._stores import is_remote, local
 from reactive_runtime.testing._rule_checks import RULES_VERSION
 from reactive_runtime.testing._traces.trace_files import digest_of, signature_of
 from reactive_runtime.testing.trace import Held, holds, metadata_of, run_folders
@@ -282,6 +281,8 @@ def outstanding(
     Raises:
         TraceError: Names a folder without runs, or one of another file system.
     """
+    from reactive_runtime.judging._stores import is_remote, local  # it needs numpy, and `prune` does not
+
     places = [local(str(folder)) for folder in folders]
     for place in places:
         if is_remote(place):
