@@ -17,7 +17,7 @@ from examples.puzzles.stage import Puzzle
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line asks for; the exit status is 1 if a file that was handed in fails."""
     parser = argparse.ArgumentParser(prog="python -m examples.puzzles", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=PUZZLES, metavar="name", help="which puzzle; none: list them")
+    parser.add_argument("name", nargs="?", help="which puzzle; none: list them")
     parser.add_argument("files", nargs="*", type=Path, help="mark the class in each of these files; they are run")
     parser.add_argument("--given", action="store_true", help="the class as students get it")
     parser.add_argument("--hint", action="store_true", help="where to look")
@@ -28,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.name is None:
         _list()
         return 0
+    if asked.name not in PUZZLES:
+        parser.error(f"there is no puzzle {asked.name!r}: without a name this command lists them")
     item = puzzle(asked.name)
     if asked.given:
         print(_file(item), end="")
