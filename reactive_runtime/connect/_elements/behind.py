@@ -1,4 +1,4 @@
-"""What is released behind its last user: a file or a connection, where another thread may write at the end.
+"""Releases a file or a connection behind its last user, where another thread may write at the end.
 
 The problem: a source with an executor writes on a thread of that, and a cancel comes on any thread. To close a file, or
 a connection, while another thread is inside of it breaks both.

@@ -183,7 +183,7 @@ class Sink(_Sink):
         self.written = writing.written
 
     def release(self, connection: Connection) -> None:
-        """See `OfServer.release`. Where another thread may be writing, behind that."""
+        """See `OfServer.release`. It waits for no other thread that writes: the last one to leave releases."""
         if self.behind is None:
             connection.leave()
         else:
