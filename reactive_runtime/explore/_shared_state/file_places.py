@@ -27,7 +27,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _READING: Final = _words(
-    "stat lstat fstat access readlink read pread getxattr listxattr exists isfile isdir getsize getmtime getatime"
+    "stat lstat fstat access readlink read pread getxattr listxattr exists lexists islink isfile isdir getsize getmtime getatime"
     " getctime is_file is_dir is_symlink read_text read_bytes"
 )
 _WRITING: Final = _words(
