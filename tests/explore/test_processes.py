@@ -467,3 +467,30 @@ class Linked:
 @pytest.mark.parametrize("looks", [os.path.lexists, os.path.islink])
 def test_a_look_for_a_link_is_an_access_of_its_file(looks: Any) -> None:
     assert explore(type("Looks", (Linked,), {"looks": staticmethod(looks)})).failure is not None
+
+
+class LeavesOpen(Workers):
+    """A process is killed, or ends, with a file that it has opened."""
+
+    def work(self) -> None:
+        number = os.open(FILE, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(number, fcntl.LOCK_EX)
+        with os.fdopen(os.open(FILE, os.O_WRONLY), "w") as file:
+            file.write("x")
+        self.count()
+
+    def actor_master(self) -> None:
+        workers = [Process(target=self.work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        workers[0].kill()
+        for worker in workers:
+            worker.join()
+
+
+def test_what_processes_leave_open_is_closed_after_each_run() -> None:
+    """A system closes it at their end; after some 1,000 schedules this process could open no more."""
+    folder = "/proc/self/fd"
+    before = len(os.listdir(folder))
+    held(LeavesOpen, schedules=40, early_timeouts=0)
+    assert len(os.listdir(folder)) == before

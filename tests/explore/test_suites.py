@@ -323,8 +323,7 @@ def test_what_is_not_looked_into_is_named_in_the_summary(pytester: pytest.Pytest
 
 def test_tests_that_passed_are_reported_if_the_user_interrupts(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        test_counting=COUNTING
-        + "turns = iter(range(9))\n\ndef test_a():\n    counts(Locked())\n    if next(turns):\n"
+        test_counting=COUNTING + "turns = iter(range(9))\n\ndef test_a():\n    counts(Locked())\n    if next(turns):\n"
         "        raise KeyboardInterrupt\n\ndef test_b():\n    counts(Locked())\n"
     )
     ran = pytester.runpytest_inprocess("--explore", no_reraise_ctrlc=True)

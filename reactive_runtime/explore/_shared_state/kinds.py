@@ -177,7 +177,9 @@ _TRUSTED_INNER: Final = ("collections.abc", "_collections_abc", "reactive_runtim
 
 _FILE_MODULES: Final = _words("_io io posix nt os pathlib shutil tempfile genericpath glob fileinput")
 _OF_PATHS: Final = frozenset(
-    id(getattr(os.path, name)) for name in ("lexists", "islink", "ismount", "realpath", "isjunction") if name in vars(os.path)
+    id(getattr(os.path, name))
+    for name in ("lexists", "islink", "ismount", "realpath", "isjunction")
+    if name in vars(os.path)
 )
 """Functions of `posixpath` or `ntpath` that look at files; the others work on names."""
 _OUTSIDE_MODULES: Final = _words(

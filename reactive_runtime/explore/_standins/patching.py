@@ -293,9 +293,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         renamed = {
             id(vars(owner)[name]): change for owner, name, change in changes if _is_api(owner) and name in vars(owner)
         }
-        for owner, name, change in changes:
-            if _is_api(owner) and name in vars(owner):
-                originals.setdefault(id(change), {})[name] = vars(owner)[name]
+        originals = _originals(changes)
         renamed |= {id(_REAL_LOCK): instrumented.Lock}
         locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity
         for module in modules:
@@ -325,8 +323,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
             undo.undo()
         finally:
             instrumented.standing_for(before)
-            for module in _imported_since(imported):
-                _free(module, originals)
+            _free_all(_imported_since(imported), originals)
             fuse.forget()
             if freezes:
                 gc.unfreeze()
@@ -351,8 +348,22 @@ def _rename(module: ModuleType, renamed: dict[int, Any], undo: _Undo, scheduler:
                 )
 
 
+def _originals(changes: list[tuple[Any, Any, Any]]) -> dict[int, dict[str, Any]]:
+    """By the id of a stand-in: for what it stands, by name."""
+    found: dict[int, dict[str, Any]] = {}
+    for owner, name, change in changes:
+        if _is_api(owner) and name in vars(owner):
+            found.setdefault(id(change), {})[name] = vars(owner)[name]
+    return found
+
+
 def _imported_since(before: frozenset[str] | None) -> list[Any]:
     return [] if before is None else [module for name, module in list(sys.modules.items()) if name not in before]
+
+
+def _free_all(modules: list[Any], originals: dict[int, dict[str, Any]]) -> None:
+    for module in modules:
+        _free(module, originals)
 
 
 def _free(module: Any, originals: dict[int, dict[str, Any]]) -> None:
