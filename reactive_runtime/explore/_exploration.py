@@ -340,7 +340,7 @@ class _Search:
         if failure is None and session.scheduler.escaped:
             thread = session.scheduler.escaped[0]
             self._uncontrolled = f"shares what it accesses with a thread that is not controlled: {thread}"
-        unseen = session.watcher.not_looked_into()
+        unseen = [*session.watcher.not_looked_into(), *session.imported()]
         verdict = self._verdict(unseen)
         never = []
         if failure is None and not self._uncontrolled:

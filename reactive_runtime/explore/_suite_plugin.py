@@ -15,12 +15,14 @@ import math
 import os
 import random
 import subprocess
+import sys
 import unittest
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import pytest
@@ -47,6 +49,8 @@ _LIMIT: Final = 10_000
 """Steps of a schedule."""
 _SHARE: Final = 1.0
 """Seconds that a test gets at least."""
+_FEW: Final = (("bounded", 0), *((name, seed) for seed in range(5) for name in ("pct2", "random")))
+"""Schedules of which one holds, unless the test fails under every schedule: strategies, each with a seed."""
 
 FLAKY: Final = "fails without the explorer, too, when it runs again"
 CLOCK: Final = "reads the clock"
@@ -59,6 +63,7 @@ COROUTINE: Final = "is a coroutine function"
 DRAWN: Final = "draws its input"
 OUTSIDE: Final = "shares threads with other tests"
 LATE: Final = "was not reached in the time"
+ALWAYS: Final = "fails under every schedule, and passes without the explorer"
 
 
 class Left(Exception):  # noqa: N818
@@ -142,14 +147,21 @@ class Suite:
         result = yield
         until = _monotonic() + self._seconds
         waiting = sorted(self._candidates, key=lambda candidate: self._changed.isdisjoint(candidate.watch.files))
-        for number, candidate in enumerate(waiting):
-            left = until - _monotonic()
-            if left <= 0 or session.shouldfail or session.shouldstop:
+        logged = 0
+        try:
+            for number, candidate in enumerate(waiting):
+                left = until - _monotonic()
+                if left <= 0 or session.shouldfail or session.shouldstop:
+                    _leave(candidate, Left(LATE))
+                else:
+                    following = waiting[number + 1].item if number + 1 < len(waiting) else None
+                    self._explore(candidate, following, max(_SHARE, left / (len(waiting) - number)))
+                logged += 1
+                _log(candidate)
+        finally:  # they have passed, also if the user has interrupted the explorer
+            for candidate in waiting[logged:]:
                 _leave(candidate, Left(LATE))
-            else:
-                following = waiting[number + 1].item if number + 1 < len(waiting) else None
-                self._explore(candidate, following, max(_SHARE, left / (len(waiting) - number)))
-            _log(candidate)
+                _log(candidate)
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
         return result
@@ -182,13 +194,15 @@ class Suite:
                 raise Left(DIFFERS, result.uncontrolled.rpartition(": ")[2])
             if result.failure is not None:
                 _check_failure(result.failure, clocks)
+                if not (self._replays or test.may_hold()):
+                    raise Left(ALWAYS, result.failure.message.partition("\n")[0])
         except Left as left:
             _leave(candidate, left)
             return
         except ExploreError as error:
             _leave(candidate, _left(error))
             return
-        candidate.explored.update(schedules=result.schedules, seconds=used, verdict=str(result.verdict))
+        candidate.explored.update(schedules=result.schedules, seconds=used, unseen=result.not_looked_into)
         if result.failure is None:
             file.unlink(missing_ok=True)
             candidate.explored["outcome"] = "held"
@@ -213,6 +227,7 @@ class Suite:
             except Exception as error:
                 raise Left(FLAKY, f"{type(error).__name__}: {error}") from None
         test.raises = bool(watch.raised)
+        test.modules = _executed(watch.files, test.item.config.rootpath)
         if not watch.threads:
             raise Left(OUTSIDE, "the fixture that starts them is of a wider scope")
         return watch.clocks
@@ -221,16 +236,16 @@ class Suite:
         """The result of the recorded schedule, of the one that failed last time, or else of a search."""
         scenario, file = test.scenario(), file_of(test.item)
         if self._replays:
-            return replay(scenario, self._tokens[test.item.nodeid], hang=_HANG), file
+            return replay(scenario, self._tokens[test.item.nodeid], modules=test.modules, hang=_HANG), file
         if file.exists():
             with suppress(ExploreError):
-                before = replay(scenario, token_in(file), hang=_HANG)
+                before = replay(scenario, token_in(file), modules=test.modules, hang=_HANG)
                 if before.failure is not None:
                     return before, file
         options: dict[str, Any] = {"schedules": self._schedules, "seed": self._seed, "seconds": seconds}
         if self._schedules == 1:
             options["strategy"] = "random"
-        options.update(hang=_HANG, limit=_LIMIT, early_timeouts=0)
+        options.update(test.options())
         result = explore(scenario, shrink=False, **options)  # a schedule that is too long would take minutes to reduce
         if result.failure is not None and "did not end within" not in result.failure.message:
             options["seconds"] = math.inf
@@ -266,6 +281,8 @@ class Test:
         self.item: Any = item
         self.raises: bool = False
         """True if threads of it end with errors also without the explorer."""
+        self.modules: list[ModuleType] = []
+        """Those of the suite, and of what it tests, that it executes; the explorer looks into these as well."""
         self._fixtures = Fixtures(item, every=True)
         self._first = True
         """True until it has run once; the main thread writes it."""
@@ -282,6 +299,18 @@ class Test:
             tear_down=self._after,
             name=item.name,
             parts=parts,
+        )
+
+    def options(self) -> dict[str, Any]:
+        """How it is explored."""
+        return {"modules": self.modules, "hang": _HANG, "limit": _LIMIT, "early_timeouts": 0}
+
+    def may_hold(self) -> bool:
+        """Whether one of a few schedules holds. If not, it fails because it is explored, or by what is left behind."""
+        scenario = self.scenario()
+        return any(
+            explore(scenario, schedules=1, strategy=name, seed=seed, shrink=False, **self.options()).failure is None
+            for name, seed in _FEW
         )
 
     def _after(self, _: object) -> None:
@@ -347,6 +376,16 @@ def _run_case(case: unittest.TestCase) -> None:
 
 def _ignored(_: object) -> None:
     """In place of `threading.excepthook`, for a test whose threads end with errors anyway."""
+
+
+def _executed(files: set[str], root: Path) -> list[ModuleType]:
+    """The modules below the root that have any of these files, without installed ones."""
+    found: list[ModuleType] = []
+    for module in list(sys.modules.values()):
+        file = vars(module).get("__file__") if type(module) is ModuleType else None
+        if file in files and Path(file).is_relative_to(root) and "site-packages" not in Path(file).parts:
+            found.append(module)
+    return found
 
 
 def _used() -> float:
@@ -447,6 +486,10 @@ def _lines(told: dict[str, dict[str, Any]]) -> Iterator[str]:
     failed = sum(item["outcome"] == "failed" for item in explored.values())
     rate = f", {schedules / seconds:,.0f} a second of the processor" if seconds else ""
     yield f"{len(explored)} of {len(told)} tests with threads explored, {failed} failed; {schedules:,} schedules{rate}"
+    unseen = {name: calls for name, item in explored.items() if (calls := item["unseen"])}
+    if unseen:
+        yield f"{len(unseen)} of these may do more than what the explorer looked into:"
+    yield from (f"  {name} ({calls[0]})" for name, calls in unseen.items())
     for reason, count in Counter(item["reason"] for item in left.values()).most_common():
         yield f"left out: {count} {reason}"
         for name, item in left.items():

@@ -55,6 +55,7 @@ def threads_that_live() -> None:
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
+    assert None not in (thread.ident, thread.native_id)
     assert threading.current_thread() is threading.main_thread()
     assert threading.current_thread().name == "MainThread"
     assert threading.main_thread() in before

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import importlib
 import re
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -399,3 +402,60 @@ def test_what_an_unseen_function_does_with_attributes_is_found_or_named(way: str
                 assert replay(program, result.failure.token).failure is not None
     result = explore(unseen.AddsLocked, strategy="dpor")
     assert (str(result.verdict), result.not_looked_into) == ("exhausted", [])
+
+
+LATE = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock, RLock
+from time import perf_counter, sleep
+
+total = 0
+lock = Lock()
+again = RLock()
+
+
+def add():
+    global total
+    total += 1
+"""
+IMPORTS = """
+import threading
+
+
+def test():
+    import {late} as late
+    late.total = 0
+    threads = [threading.Thread(target=late.add) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert late.total == 2
+"""
+
+
+def test_a_module_that_a_schedule_imports_is_named_and_left_as_unexplored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no stand-ins afterwards, and the next exploration looks into it."""
+    (tmp_path / "imported_late.py").write_text(LATE)
+    (tmp_path / "imports_late.py").write_text(IMPORTS.format(late="imported_late"))
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    test = importlib.import_module("imports_late").test
+    try:
+        first = explore(test)
+        assert first.verdict.kind == "incomplete"
+        assert first.not_looked_into == ["`import imported_late`, which a schedule does first"]
+        late = sys.modules["imported_late"]
+        assert late.ThreadPoolExecutor is concurrent.futures.ThreadPoolExecutor
+        assert (late.Lock, late.RLock) == (threading.Lock, threading.RLock)
+        assert (late.perf_counter, late.sleep) == (time.perf_counter, time.sleep)
+        assert type(late.lock) is type(threading.Lock())
+        assert type(late.again) is type(threading.RLock())
+        failure = explore(test).failure
+        assert failure is not None
+        assert replay(test, failure.token).failure is not None
+    finally:
+        for name in ("imports_late", "imported_late"):
+            sys.modules.pop(name, None)

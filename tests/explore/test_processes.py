@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from multiprocessing import Process
 from multiprocessing.synchronize import Lock as RealLock
 from pathlib import Path
@@ -441,3 +441,56 @@ class InMemory:
 
 def test_a_database_in_memory_is_private_to_its_connection() -> None:
     assert held(InMemory).schedules == 1
+
+
+class Linked:
+    """A job is claimed by a link whose absence is checked before it is made."""
+
+    looks: Any = None
+
+    def __init__(self) -> None:
+        Path(FILE).unlink(missing_ok=True)
+        self.done = 0
+
+    def actor_a(self) -> None:
+        if not type(self).looks(FILE):
+            with suppress(FileExistsError):
+                os.symlink("target", FILE)
+            self.done += 1
+
+    actor_b = actor_a
+
+    def at_end(self) -> None:
+        assert self.done == 1
+
+
+@pytest.mark.parametrize("looks", [os.path.lexists, os.path.islink])
+def test_a_look_for_a_link_is_an_access_of_its_file(looks: Any) -> None:
+    assert explore(type("Looks", (Linked,), {"looks": staticmethod(looks)})).failure is not None
+
+
+class LeavesOpen(Workers):
+    """A process is killed, or ends, with a file that it has opened."""
+
+    def work(self) -> None:
+        number = os.open(FILE, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(number, fcntl.LOCK_EX)
+        with os.fdopen(os.open(FILE, os.O_WRONLY), "w") as file:
+            file.write("x")
+        self.count()
+
+    def actor_master(self) -> None:
+        workers = [Process(target=self.work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        workers[0].kill()
+        for worker in workers:
+            worker.join()
+
+
+def test_what_processes_leave_open_is_closed_after_each_run() -> None:
+    """A system closes it at their end; after some 1,000 schedules this process could open no more."""
+    folder = "/proc/self/fd"
+    before = len(os.listdir(folder))
+    held(LeavesOpen, schedules=40, early_timeouts=0)
+    assert len(os.listdir(folder)) == before

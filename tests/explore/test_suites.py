@@ -10,6 +10,7 @@ import pytest
 
 from reactive_runtime.explore import _suite_plugin
 from reactive_runtime.explore._suite_plugin import (
+    ALWAYS,
     BLOCKED,
     CLOCK,
     DIFFERS,
@@ -26,6 +27,7 @@ pytest_plugins = ["pytester"]
 COUNTING = """
 import asyncio
 import random
+import signal
 import socket
 import subprocess
 import threading
@@ -175,6 +177,11 @@ def test_flaky():
     assert next(turns) == 0
 
 
+def test_main_thread():
+    counts(Locked())
+    signal.signal(signal.SIGUSR1, signal.getsignal(signal.SIGUSR1))
+
+
 def test_clock():
     began = time.monotonic()
     thread = threading.Thread(target=time.sleep, args=(0.01,))
@@ -257,8 +264,8 @@ def test_each_test_that_no_schedule_orders_is_left_out_with_reason(
     monkeypatch.setattr(_suite_plugin, "_HANG", 0.5)
     pytester.makepyfile(test_counting=COUNTING + LEFT_OUT)
     ran = pytester.runpytest("--explore", "--explore-schedules=30")
-    ran.assert_outcomes(passed=10)
-    ran.stdout.fnmatch_lines(["1 of 10 tests with threads explored, 0 failed; 30 schedules*"])
+    ran.assert_outcomes(passed=11)
+    ran.stdout.fnmatch_lines(["1 of 11 tests with threads explored, 0 failed; 30 schedules*"])
     left: dict[str, str] = {}
     reason = ""
     for line in ran.outlines:
@@ -268,6 +275,7 @@ def test_each_test_that_no_schedule_orders_is_left_out_with_reason(
             left[line.split("::")[1].split()[0]] = reason
     assert left == {
         "test_flaky": FLAKY,
+        "test_main_thread": ALWAYS,
         "test_clock": CLOCK,
         "test_socket": SOCKETS,
         "test_process": PROCESSES,
@@ -277,6 +285,51 @@ def test_each_test_that_no_schedule_orders_is_left_out_with_reason(
         "test_wider_fixture": OUTSIDE,
         "test_lock_of_a_wider_fixture_blocks": BLOCKED,
     }
+
+
+@pytest.mark.parametrize("imported", ["import numbers_of", "numbers_of = importlib.import_module('numbers_of')"])
+def test_module_that_a_test_imports_is_looked_into(imported: str, pytester: pytest.Pytester) -> None:
+    """The test has no name for it at its top."""
+    pytester.makepyfile(
+        numbers_of="total = 0\n\ndef add():\n    global total\n    total += 1\n",
+        test_inside=f"""
+            import importlib
+            import threading
+
+            def test_races():
+                {imported}
+                numbers_of.total = 0
+                threads = [threading.Thread(target=numbers_of.add) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                assert numbers_of.total == 2
+        """,
+    )
+    pytester.runpytest("--explore", "--explore-schedules=60").assert_outcomes(failed=1)
+
+
+def test_what_is_not_looked_into_is_named_in_the_summary(pytester: pytest.Pytester) -> None:
+    hidden = 'def test_hidden():\n    n = {"n": 0}\n    counter = Counter()\n'
+    hidden += '    counter.add = lambda: exec("n[\'n\'] += 1", {"n": n})\n    counter.count = 2\n    counts(counter)\n'
+    pytester.makepyfile(test_counting=COUNTING + hidden)
+    ran = pytester.runpytest("--explore", "--explore-schedules=5")
+    ran.assert_outcomes(passed=1)
+    ran.stdout.fnmatch_lines(
+        ["1 of these may do more than what the explorer looked into:", "  test_counting.py::test_hidden (`exec(*"]
+    )
+
+
+def test_tests_that_passed_are_reported_if_the_user_interrupts(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_counting=COUNTING + "turns = iter(range(9))\n\ndef test_a():\n    counts(Locked())\n    if next(turns):\n"
+        "        raise KeyboardInterrupt\n\ndef test_b():\n    counts(Locked())\n"
+    )
+    ran = pytester.runpytest_inprocess("--explore", no_reraise_ctrlc=True)
+    assert ran.ret == pytest.ExitCode.INTERRUPTED
+    ran.assert_outcomes(passed=2)
+    ran.stdout.fnmatch_lines([f"left out: 2 {LATE}"])
 
 
 def test_session_ends_when_its_seconds_are_over(pytester: pytest.Pytester) -> None:

@@ -22,7 +22,9 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
+from importlib.util import resolve_name
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -54,6 +56,7 @@ _APART: Final = frozenset(
 """Packages that are not looked into by themselves."""
 _OWN: Final = "reactive_runtime"
 """Is looked into anyway."""
+_IMPORT: Final = dis.opmap["IMPORT_NAME"]
 _LEAVES: Final = frozenset({int, str, bytes, float, bool, complex, type(None), type(Ellipsis), range, CodeType})
 
 
@@ -401,6 +404,7 @@ def _referred(item: Any) -> Iterator[Any]:
     elif type(item) is FunctionType:
         names = {name for code in _codes(item.__code__) for name in code.co_names}
         found = [item.__globals__.get(name) for name in names]
+        found.extend(_imported(item))
         found.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
         for module in [value for value in found if type(value) is ModuleType and _package(value)]:
             found.extend(vars(module).get(name) for name in names)
@@ -422,6 +426,22 @@ def _referred(item: Any) -> Iterator[Any]:
             yield from (other.__func__, type(other.__self__))
         elif module_of(kind) not in sys.stdlib_module_names:
             yield kind
+
+
+def _imported(function: FunctionType) -> Iterator[ModuleType]:
+    """The modules that statements inside of a function import, if they have been imported before."""
+    for code in _codes(function.__code__):
+        if _IMPORT not in code.co_code[::2]:
+            continue
+        level = names = None
+        for instruction in dis.get_instructions(code):
+            if instruction.opcode == _IMPORT:
+                module = "." * (level or 0) + instruction.argval
+                with suppress(ImportError):
+                    module = resolve_name(module, function.__globals__.get("__package__") or "")
+                paths = [module, *(f"{module}.{name}" for name in names or ())]
+                yield from (found for path in paths if type(found := sys.modules.get(path)) is ModuleType)
+            level, names = names, instruction.argval
 
 
 def _filled(cell: Any) -> bool:

@@ -43,6 +43,7 @@ class Carrier:
         self.wait: Callable[[], object] = self._turn.acquire
         """Called on the thread itself: sleep until it has the turn."""
         self.ident: int = real_ident()
+        self.native_id: int = _thread.get_native_id()
         self.thread: Task | None = None
         self.lost = False  # written by `give_up`: it hangs in something that is not controlled
 
@@ -76,6 +77,7 @@ class ThreadCarriers:
         def live() -> None:
             pin(self._core)
             carrier.ident = real_ident()
+            carrier.native_id = _thread.get_native_id()
             up.release()
             self._live(carrier, scheduler)
 

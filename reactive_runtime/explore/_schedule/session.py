@@ -183,6 +183,7 @@ class Session:
         if not _exploring.acquire(blocking=False):
             raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
         self._with_flows = _FLOWS in sys.modules
+        self._before = frozenset(sys.modules)
         with contextlib.ExitStack() as stack:
             stack.callback(_exploring.release)
             self._interrupts = stack.enter_context(Interrupts())
@@ -221,6 +222,11 @@ class Session:
             stack.enter_context(installed(scheduler, self.modules, self._owners))
             self._watchdog = stack.enter_context(Watchdog(scheduler, kept, self._hang))
             self._stack = stack.pop_all()
+
+    def imported(self) -> list[str]:
+        """The program's modules that a schedule was the first to import: nothing looks into these."""
+        names = () if self.points == "sync" else sorted(set(sys.modules) - self._before)
+        return [f"`import {name}`, which a schedule does first" for name in names if _is_of_program(name)]
 
     def __exit__(self, *_: object) -> None:
         self._close()
@@ -590,6 +596,12 @@ def _may_import_flows(item: ModuleType | FunctionType, package: str) -> bool:
     names = {name for code in codes for name in (*code.co_names, *code.co_consts) if isinstance(name, str)}
     imported = (name for name in names if f"{name}.".startswith(f"{package}.") and not _is_unwatched(name, package))
     return not item.__code__.co_filename.startswith(_PACKAGE) and any(imported)
+
+
+def _is_of_program(name: str) -> bool:
+    module = sys.modules.get(name)
+    own = f"{name}.".startswith(f"{reactive_runtime.__name__}.")
+    return type(module) is ModuleType and not own and next(modules_of([module]), None) is not None
 
 
 def _home(root: Any) -> Any:

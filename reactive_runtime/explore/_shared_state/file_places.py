@@ -27,8 +27,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _READING: Final = _words(
-    "stat lstat fstat access readlink read pread getxattr listxattr exists isfile isdir getsize getmtime getatime"
-    " getctime is_file is_dir is_symlink read_text read_bytes"
+    "stat lstat fstat access readlink read pread getxattr listxattr exists lexists islink isfile isdir getsize getmtime"
+    " getatime getctime is_file is_dir is_symlink read_text read_bytes"
 )
 _WRITING: Final = _words(
     "unlink remove mkdir rmdir chmod chown utime truncate ftruncate mknod mkfifo setxattr write pwrite write_text"

@@ -176,6 +176,12 @@ _TRUSTED: Final = _words(
 _TRUSTED_INNER: Final = ("collections.abc", "_collections_abc", "reactive_runtime")
 
 _FILE_MODULES: Final = _words("_io io posix nt os pathlib shutil tempfile genericpath glob fileinput")
+_OF_PATHS: Final = frozenset(
+    id(getattr(os.path, name))
+    for name in ("lexists", "islink", "ismount", "realpath", "isjunction")
+    if name in vars(os.path)
+)
+"""Functions of `posixpath` or `ntpath` that look at files; the others work on names."""
 _OUTSIDE_MODULES: Final = _words(
     "sqlite3 _sqlite3 socket _socket ssl _ssl select subprocess _posixsubprocess mmap dbm _dbm _gdbm shelve"
     " ctypes _ctypes urllib http ftplib smtplib"
@@ -338,6 +344,7 @@ class Kinds:
             or id(function) in _DEEP
             or id(function) in _EVALUATING
             or id(function) in CONFIGURED
+            or id(function) in _OF_PATHS
             or (type(function) is FunctionType and id(function.__code__) in USES)
         ):
             return False
@@ -403,6 +410,8 @@ class Kinds:
         top = module.partition(".")[0] if type(module) is str else ""
         if top in _OUTSIDE_MODULES:
             return True, _outside_of(top)
+        if id(called) in _OF_PATHS:
+            return False, FILES_PLACE
         if top in _SETTINGS and name[:3] in ("get", "set") and hasattr(sys.modules[top], f"set{name[3:]}"):
             return False, f"{top}.{name[3:].strip('_')}"
         if top in _FILE_MODULES:

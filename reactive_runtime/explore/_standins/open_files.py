@@ -18,6 +18,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, Final
 
 from reactive_runtime.explore._schedule.scheduler import Scheduler
@@ -25,7 +26,7 @@ from reactive_runtime.explore._schedule.task import Task
 from reactive_runtime.explore._shared_state.kinds import ACTING
 from reactive_runtime.explore._standins import instrumented
 from reactive_runtime.explore._standins.instrumented import Location
-from reactive_runtime.explore._standins.process_world import Process, world
+from reactive_runtime.explore._standins.process_world import Process, closed, world
 
 __all__ = ["Raw", "changes"]
 
@@ -35,6 +36,8 @@ _END: Final = 2**63
 
 _real_open: Final[Any] = io.open
 _real_close: Final = os.close
+_real_os_open: Final = os.open
+_EXPLORER: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def _is_explored() -> bool:
@@ -147,6 +150,8 @@ def open_(
     if not _is_explored() or not known or (binary and (text_only or "t" in mode)) or (buffering == 0 and not binary):
         return _real_open(*given)  # which says what is wrong
     raw = Raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+    if closefd:
+        closed(raw.fileno())
     try:
         if raw.isatty():
             raise OSError(errno.ENOTTY, "a terminal")
@@ -167,10 +172,24 @@ def open_(
 _MODES: Final = (["r"], ["w"], ["a"], ["x"])
 
 
+def open_number(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+    """Stands in for `os.open`; what a process does not close is closed after the run."""
+    number = _real_os_open(path, flags, mode, dir_fd=dir_fd)
+    if _is_explored():
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_EXPLORER):
+            frame = frame.f_back
+        # A file object of the standard library closes its descriptor itself.
+        if frame is not None and frame.f_code.co_filename in instrumented.running().hooked:
+            world().has_opened(number)
+    return number
+
+
 def close(number: int) -> None:
     """Stands in for `os.close`; the locks of the descriptor are released."""
     held = _held(number) if isinstance(number, int) else None
     _real_close(number)
+    closed(number)
     _closed(number, held)
 
 
@@ -377,6 +396,7 @@ _reals: Final[dict[str, Any]] = {}
 
 ACTING[id(open_)] = _real_open
 ACTING[id(close)] = _real_close
+ACTING[id(open_number)] = _real_os_open
 
 
 def changes() -> Iterator[tuple[Any, str, Any]]:
@@ -384,6 +404,7 @@ def changes() -> Iterator[tuple[Any, str, Any]]:
     yield builtins, "open", open_
     yield io, "open", open_
     yield os, "close", close
+    yield os, "open", open_number
     fcntl = sys.modules.get("fcntl")
     if fcntl is not None:
         _reals.update(flock=vars(fcntl)["flock"], lockf=vars(fcntl)["lockf"])

@@ -281,6 +281,8 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
     undo = _Undo()
     collecting, freezes = gc.isenabled(), not _has_frozen()
     before = instrumented.standing_for(scheduler)
+    originals: dict[int, dict[str, Any]] = {}
+    imported: frozenset[str] | None = None
     process_world.look_into(modules)
     try:
         changes = list(_changes())
@@ -291,6 +293,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         renamed = {
             id(vars(owner)[name]): change for owner, name, change in changes if _is_api(owner) and name in vars(owner)
         }
+        originals = _originals(changes)
         renamed |= {id(_REAL_LOCK): instrumented.Lock}
         locks: dict[int, Any] = {}  # the stand-in of each lock, by its identity
         for module in modules:
@@ -312,6 +315,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
         gc.disable()
         if freezes:
             gc.freeze()  # what was there before is not looked at when garbage is collected between runs
+        imported = frozenset(sys.modules)
         yield
     finally:
         try:
@@ -319,6 +323,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType], owners: Seque
             undo.undo()
         finally:
             instrumented.standing_for(before)
+            _free_all(_imported_since(imported), originals)
             fuse.forget()
             if freezes:
                 gc.unfreeze()
@@ -341,6 +346,33 @@ def _rename(module: ModuleType, renamed: dict[int, Any], undo: _Undo, scheduler:
                     f"{module.__name__}.{name} is a thread-local whose class needs arguments or has slots:"
                     " no stand-in can be made, so use engine='threads'"
                 )
+
+
+def _originals(changes: list[tuple[Any, Any, Any]]) -> dict[int, dict[str, Any]]:
+    """By the id of a stand-in: for what it stands, by name."""
+    found: dict[int, dict[str, Any]] = {}
+    for owner, name, change in changes:
+        if _is_api(owner) and name in vars(owner):
+            found.setdefault(id(change), {})[name] = vars(owner)[name]
+    return found
+
+
+def _imported_since(before: frozenset[str] | None) -> list[Any]:
+    return [] if before is None else [module for name, module in list(sys.modules.items()) if name not in before]
+
+
+def _free_all(modules: list[Any], originals: dict[int, dict[str, Any]]) -> None:
+    for module in modules:
+        _free(module, originals)
+
+
+def _free(module: Any, originals: dict[int, dict[str, Any]]) -> None:
+    """A run has imported a module: put back the originals of the stand-ins that it has got under its names."""
+    for name, value in list(vars(module).items()) if type(module) is ModuleType else ():
+        if (known := originals.get(id(value))) is not None:
+            vars(module)[name] = known.get(name, next(iter(known.values())))
+        elif type(value) in (instrumented.Lock, instrumented.RLock) and not value.locked():
+            vars(module)[name] = _new_lock() if type(value) is instrumented.Lock else _REAL_RLOCK()
 
 
 def _handlers() -> list[logging.Handler]:

@@ -22,6 +22,7 @@ import multiprocessing.process as real
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from multiprocessing.reduction import ForkingPickler
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, NoReturn
@@ -37,6 +38,7 @@ __all__ = [
     "Process",
     "Shared",
     "World",
+    "closed",
     "dumped",
     "loaded",
     "look_into",
@@ -67,6 +69,7 @@ _OF_CLASSES: Final = -1
 
 
 _real_getpid: Final = os.getpid
+_real_close: Final = os.close
 
 _modules: list[ModuleType] = []
 """Modules whose names each process has of its own; written before an exploration, by its thread."""
@@ -117,8 +120,8 @@ class World:
     """The processes of one run."""
 
     __slots__ = (
-        "attributes", "by_task", "databases", "doomed", "here", "inside", "locks", "raw", "run", "scheduler", "shared",
-        "started",
+        "attributes", "by_task", "databases", "doomed", "here", "inside", "locks", "opened", "raw", "run", "scheduler",
+        "shared", "started",
     )  # fmt: skip
 
     def __init__(self, scheduler: Scheduler | None) -> None:
@@ -132,6 +135,7 @@ class World:
         self.locks: dict[tuple[int, int], Any] = {}  # by device and number of a file
         self.databases: dict[str, Any] = {}  # by path
         self.shared: dict[int, Any] = {}  # by id: what was handed over
+        self.opened: dict[int, tuple[int, int]] = {}  # by descriptor: the device and number of a file of a process
         self.raw: dict[int, Any] = {}  # by id: memory that processes share, and that is no `Shared`
 
     def of(self, task: Task) -> Process:
@@ -141,6 +145,23 @@ class World:
             assert self.scheduler is not None
             found = self.by_task[task.index] = self.of(self.scheduler.threads[task.parent])
         return found
+
+    # -- descriptors -------------------------------------------------------------------------------------------
+
+    def has_opened(self, number: int) -> None:
+        """A process has opened a file by `os.open`. The first process closes its own, or keeps them."""
+        if self.inside is not self.here:
+            status = os.fstat(number)
+            self.opened[number] = (status.st_dev, status.st_ino)
+
+    def close_left(self) -> None:
+        """After a run, when no thread is left: close what processes have opened, as the system does at their end."""
+        for number, file in self.opened.items():
+            with suppress(OSError):
+                status = os.fstat(number)
+                if file == (status.st_dev, status.st_ino):
+                    _real_close(number)
+        self.opened.clear()
 
     # -- names of its own --------------------------------------------------------------------------------------
 
@@ -286,6 +307,12 @@ def world() -> World:
 def put_back() -> None:
     """After a run: the names are those of the real process."""
     _world.enter(_world.here)
+    _world.close_left()
+
+
+def closed(number: int) -> None:
+    """A descriptor is closed, or belongs to an open file from now on, which closes it."""
+    _world.opened.pop(number, None)
 
 
 def look_into(modules: Iterable[ModuleType]) -> None:

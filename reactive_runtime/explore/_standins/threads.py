@@ -100,7 +100,7 @@ def start(self: primitives.Thread) -> None:
         self.__dict__["_target"] = scheduler.shown(target, sys._getframe(1))
     thread = scheduler.spawn(_name(self), lambda: _live(self, scheduler.current), self.daemon)
     thread.object = self
-    self.__dict__["_explored_task"] = thread
+    self.__dict__.update(_explored_task=thread, _ident=thread.ident, _native_id=thread.carrier.native_id)
     started = self.__dict__.get("_started")
     if started is not None:
         started._flag = True
@@ -128,7 +128,7 @@ def _name(thread: primitives.Thread) -> str:
 
 def _live(thread: primitives.Thread, me: Task) -> None:
     state = thread.__dict__
-    state["_ident"] = me.ident
+    state.update(_ident=me.ident, _native_id=me.carrier.native_id)
     try:
         thread.run()
     except Aborted:
