@@ -433,7 +433,8 @@ def _imported(function: FunctionType) -> Iterator[ModuleType]:
     for code in _codes(function.__code__):
         if _IMPORT not in code.co_code[::2]:
             continue
-        level = names = None
+        level: Any = None
+        names: Any = None
         for instruction in dis.get_instructions(code):
             if instruction.opcode == _IMPORT:
                 module = "." * (level or 0) + instruction.argval
