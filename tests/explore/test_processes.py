@@ -207,7 +207,7 @@ class Hands:
 
 @pytest.mark.parametrize(
     ("given", "text"),
-    [(lambda: lambda: None, "pickle"), (threading.Lock, "cannot pickle '_thread.lock' object")],
+    [(lambda: lambda: None, "local object '<lambda>"), (threading.Lock, "cannot pickle '_thread.lock' object")],
 )
 def test_an_argument_that_cannot_be_pickled_raises(given: Any, text: str) -> None:
     Hands.given = staticmethod(given)

@@ -18,7 +18,7 @@ import sqlite3
 import sqlite3.dbapi2 as dbapi
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from reactive_runtime.explore._schedule.carriers import real_ident
@@ -263,7 +263,14 @@ def connect(database: Any, *given: Any, **named: Any) -> Any:
     process = world().inside
     if process is not world().here:
         process.leaving[id(connection)] = _leaving(connection)
+        world().unclosed.append(partial(_close_left, connection))
     return connection
+
+
+def _close_left(connection: Any) -> None:
+    """Close the connection of a process that a run has cut off."""
+    if _is_open(connection):
+        _shut(connection)
 
 
 def _leaving(connection: Any) -> Callable[[Scheduler, Task], None]:

@@ -121,7 +121,7 @@ class World:
 
     __slots__ = (
         "attributes", "by_task", "databases", "doomed", "here", "inside", "locks", "opened", "raw", "run", "scheduler",
-        "shared", "started",
+        "shared", "started", "unclosed",
     )  # fmt: skip
 
     def __init__(self, scheduler: Scheduler | None) -> None:
@@ -136,6 +136,7 @@ class World:
         self.databases: dict[str, Any] = {}  # by path
         self.shared: dict[int, Any] = {}  # by id: what was handed over
         self.opened: dict[int, tuple[int, int]] = {}  # by descriptor: the device and number of a file of a process
+        self.unclosed: list[Callable[[], None]] = []  # closes, if it is open, what the system closes with a process
         self.raw: dict[int, Any] = {}  # by id: memory that processes share, and that is no `Shared`
 
     def of(self, task: Task) -> Process:
@@ -162,6 +163,9 @@ class World:
                 if file == (status.st_dev, status.st_ino):
                     _real_close(number)
         self.opened.clear()
+        for close in self.unclosed:
+            close()
+        self.unclosed.clear()
 
     # -- names of its own --------------------------------------------------------------------------------------
 
