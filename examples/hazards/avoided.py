@@ -1,4 +1,4 @@
-"""Which rule of Reactive Streams forbids a hazard, and which part of this package avoids it."""
+"""Names for each hazard the rule of Reactive Streams that forbids it, and the part of this package that avoids it."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ All draw from one seeded generator, so the same seed gives the same schedules.
   done elsewhere does not count.
 - *feedback* (see `feedback`): schedules that showed something new are changed a little, and tried again.
 - *early* (`Early`), with each of these: now and then time passes early (`Scheduler`), at a place by chance.
-- *portfolio* (see `portfolio`): each in turn, and after each a schedule of the search by preemption bound. What one is
-  blind to another sees.
+- *portfolio* (see `portfolio`): each in turn, and after each a schedule of the search by preemption bound. One finds
+  faults that another misses.
 """
 
 from __future__ import annotations

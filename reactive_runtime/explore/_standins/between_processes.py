@@ -239,7 +239,7 @@ _MADE: Final[dict[str, Callable[..., Any]]] = {
 
 
 def changes() -> Iterator[tuple[Any, str, Any]]:
-    """Which name of which module or class becomes what."""
+    """Yields modules or classes, a name of each, and the stand-in for that name."""
     yield from explored_processes.changes()
     for name, made in _MADE.items():
         yield BaseContext, name, _method(made, vars(BaseContext)[name])

@@ -287,6 +287,6 @@ def _leaving(connection: Any) -> Callable[[Scheduler, Task], None]:
 
 
 def changes() -> Iterator[tuple[Any, str, Any]]:
-    """Which name of which module becomes what."""
+    """Yields modules, a name of each, and the stand-in for that name."""
     yield sqlite3, "connect", connect
     yield dbapi, "connect", connect

@@ -273,7 +273,7 @@ def _started(real_popen: Any) -> Any:
 
 
 def changes() -> Iterator[tuple[Any, str, Any]]:
-    """Which name of which module or class becomes what."""
+    """Yields modules or classes, a name of each, and the stand-in for that name."""
     yield os, "getpid", getpid
     yield os, "getppid", getppid
     yield os, "kill", kill

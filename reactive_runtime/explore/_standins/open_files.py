@@ -400,7 +400,7 @@ ACTING[id(open_number)] = _real_os_open
 
 
 def changes() -> Iterator[tuple[Any, str, Any]]:
-    """Which name of which module becomes what."""
+    """Yields modules, a name of each, and the stand-in for that name."""
     yield builtins, "open", open_
     yield io, "open", open_
     yield os, "close", close

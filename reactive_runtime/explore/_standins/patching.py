@@ -70,7 +70,7 @@ _REAL_LOCAL: Final = threading.local
 
 
 def _changes() -> Iterator[tuple[Any, Any, Any]]:
-    """Which name of which module or class becomes what."""
+    """Yields modules or classes, a name of each, and the stand-in for that name."""
     for name, item in _NAMES.items():
         yield threading, name, item
         yield primitives, name, item
